@@ -1,0 +1,40 @@
+# make demo | test | check | bench: each makes what it needs (.venv, web/node_modules, a browser) when it is missing.
+PYTHON ?= python3
+HOST ?= 127.0.0.1
+PORT ?= 8000
+BIN := .venv/bin
+APPS := examples/digits/app.py examples/filetype/app.py
+
+.PHONY: demo test check bench browser clean
+
+demo: .venv/.ready web/node_modules/.ready
+	$(BIN)/python build.py $(APPS) --out dist
+	$(BIN)/python build.py serve dist --host $(HOST) --port $(PORT)
+
+test: check browser
+	$(BIN)/python -m pytest
+
+check: .venv/.ready web/node_modules/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	cd web && npm run --silent check
+
+bench: .venv/.ready web/node_modules/.ready browser
+	$(BIN)/python -m tests.bench
+
+.venv/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	touch $@
+
+web/node_modules/.ready: web/package.json web/package-lock.json
+	cd web && npm ci --no-progress --loglevel=error
+	touch $@
+
+browser:
+	@sh tests/browser/ensure-chromium.sh
+
+clean:
+	rm -rf .venv web/node_modules dist

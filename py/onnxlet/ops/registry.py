@@ -1,0 +1,112 @@
+"""Which function computes which operator.
+
+An operator is one Python function. Its positional parameters are the operator's inputs in the spec's order
+(optional ones default to None, variadic ones are ``*xs``), its keyword-only parameters are the attributes by
+their ONNX names with the spec's defaults, so that the signature documents the operator::
+
+    @op("Softmax", since=13)
+    def Softmax(x: Array, *, axis: int = -1) -> Array: ...
+
+An attribute without a default is required. Attribute values come as Python's: int, float, str, tuple, numpy array
+(TENSOR), callable (GRAPH: called with the subgraph's inputs, returns a tuple of its outputs). A keyword-only
+parameter named ``n_outputs`` is not an attribute: it receives how many outputs the node asks for.
+The function returns one value, or a tuple of as many as it has. Values are numpy arrays, `Narrow` arrays,
+lists (sequences), dicts (maps), or None (an empty optional).
+
+Most functions never see a `Narrow`: the executor widens such inputs and rounds the outputs back to the type of the
+first narrow input. A function that must see the types (Cast, QuantizeLinear) is registered with ``narrow=True``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ..errors import UnsupportedOp
+
+__all__ = ["Operator", "find", "op", "registered"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A registered operator: `function` holds from opset `since` until the next registration of the name."""
+
+    name: str
+    domain: str
+    since: int
+    function: Callable[..., Any]
+    narrow: bool
+    attributes: frozenset[str]
+    required: frozenset[str]
+    wants_n_outputs: bool
+    infer: Callable[..., Any] | None
+
+
+_TABLE: dict[tuple[str, str], list[Operator]] = {}
+
+
+def op(
+    name: str,
+    *,
+    domain: str = "",
+    since: int = 1,
+    narrow: bool = False,
+    infer: Callable[..., Any] | None = None,
+) -> Callable[[F], F]:
+    """Register the decorated function as an operator; registering the same name and opset again replaces it.
+
+    Args:
+        name: op_type.
+        domain: "" is ai.onnx.
+        since: the first opset version of the domain with these semantics.
+        narrow: pass `Narrow` arrays through instead of widening them.
+        infer: optional type and shape inference; takes the input types and the attributes, returns output types.
+    """
+
+    def register(function: F) -> F:
+        keywords = {
+            p.name: p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY
+        }
+        wants = keywords.pop("n_outputs", None) is not None
+        entry = Operator(
+            name=name,
+            domain=domain,
+            since=since,
+            function=function,
+            narrow=narrow,
+            attributes=frozenset(keywords),
+            required=frozenset(k for k, p in keywords.items() if p.default is p.empty),
+            wants_n_outputs=wants,
+            infer=infer,
+        )
+        versions = _TABLE.setdefault((domain, name), [])
+        versions[:] = sorted([v for v in versions if v.since != since] + [entry], key=lambda v: -v.since)
+        return function
+
+    return register
+
+
+def find(domain: str, name: str, opset: int) -> Operator:
+    """The operator as of an opset version.
+
+    Raises: UnsupportedOp: nobody registered it, or only for later opsets.
+    """
+    versions = _TABLE.get((domain, name), [])
+    for entry in versions:
+        if entry.since <= opset:
+            return entry
+    full = f"{domain or 'ai.onnx'}::{name}"
+    if versions:
+        raise UnsupportedOp(f"{full} exists from opset {versions[-1].since}, the model imports {opset}")
+    raise UnsupportedOp(
+        f'{full} is not implemented; an app can supply it with @onnxlet.op("{name}", domain="{domain}")'
+    )
+
+
+def registered() -> dict[tuple[str, str], tuple[int, ...]]:
+    """Every (domain, name) and the opsets at which its semantics change, newest first."""
+    return {key: tuple(v.since for v in versions) for key, versions in sorted(_TABLE.items())}
