@@ -114,9 +114,7 @@ _BITS: dict[DataType, int] = {
 _ORT_NAME = {DataType.FLOAT: "float", DataType.DOUBLE: "double"}
 
 _FROM_NUMPY = {
-    np.dtype(_NUMPY[t]): t
-    for t in DataType
-    if t not in _BITS and t not in (DataType.UNDEFINED, DataType.STRING)
+    np.dtype(_NUMPY[t]): t for t in DataType if t not in _BITS and t not in (DataType.UNDEFINED, DataType.STRING)
 }
 
 

@@ -68,9 +68,7 @@ def op(
     """
 
     def register(function: F) -> F:
-        keywords = {
-            p.name: p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY
-        }
+        keywords = {p.name: p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY}
         wants = keywords.pop("n_outputs", None) is not None
         entry = Operator(
             name=name,
