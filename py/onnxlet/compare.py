@@ -1,0 +1,221 @@
+"""Find the node where two ways of running a model part: two providers, or two variants of the model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .dtypes import Array, Narrow
+from .errors import InvalidInput
+from .model import Graph
+from .session import GraphOptimizationLevel, InferenceSession, SessionOptions
+from .source import ModelSource
+
+__all__ = ["Comparison", "Difference", "acompare", "compare", "snr_db"]
+
+ModelLike = str | os.PathLike[str] | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How far one tensor is from the other side's.
+
+    Args:
+        node: name of the node that computes it, or its first output's name where it has none.
+        snr_db: signal-to-noise ratio against side a; inf where equal, NaN where shapes or types differ.
+        max_abs: largest absolute difference over finite elements.
+        note: what else is wrong, such as NaN on one side only.
+    """
+
+    node: str
+    op_type: str
+    output: str
+    shape: tuple[int, ...]
+    snr_db: float
+    max_abs: float
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Every tensor that both sides have, in the graph's order."""
+
+    a: str
+    b: str
+    tolerance_db: float
+    rows: tuple[Difference, ...]
+    missing: tuple[str, ...]
+
+    @property
+    def first(self) -> Difference | None:
+        """The first node below the tolerance: where to look."""
+        return next((row for row in self.rows if self._is_bad(row)), None)
+
+    def worst(self, n: int = 10) -> list[Difference]:
+        """The `n` rows with the lowest SNR, worst first; unlike shapes and NaN come before all others."""
+        return sorted(self.rows, key=lambda row: -np.inf if np.isnan(row.snr_db) else row.snr_db)[:n]
+
+    def _is_bad(self, row: Difference) -> bool:
+        return not row.snr_db >= self.tolerance_db
+
+    def table(self, n: int = 10) -> tuple[list[str], list[list[str]]]:
+        """Headers and rows as text: the first bad node, then the worst."""
+        rows = self.worst(n)
+        if self.first is not None:
+            rows = [self.first, *(row for row in rows if row is not self.first)][:n]
+        header = ["node", "operator", "output", "shape", "SNR dB", "max abs", ""]
+        cells = []
+        for row in rows:
+            mark = "first below the tolerance" if row is self.first else ""
+            note = "; ".join(part for part in (mark, row.note) if part)
+            shape = "x".join(map(str, row.shape)) or "scalar"
+            cells.append([row.node, row.op_type, row.output, shape, _decibels(row.snr_db), f"{row.max_abs:.3g}", note])
+        return header, cells
+
+    def __str__(self) -> str:
+        bad = sum(map(self._is_bad, self.rows))
+        title = f"{self.a} against {self.b}: {len(self.rows)} tensors, {bad} under {self.tolerance_db:g} dB"
+        if self.missing:
+            title += f", {len(self.missing)} on one side only"
+        header, cells = self.table()
+        widths = [max(len(row[i]) for row in [header, *cells]) for i in range(len(header))]
+        lines = [
+            "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in [header, *cells]
+        ]
+        return "\n".join([title, *lines])
+
+
+def compare(
+    model: ModelLike,
+    feeds: Mapping[str, Any],
+    a: ModelLike = "CPUExecutionProvider",
+    b: ModelLike = "NumpyExecutionProvider",
+    *,
+    tolerance_db: float = 60.0,
+) -> Comparison:
+    """Run a model two ways and compare every tensor on the way, node by node.
+
+    Args:
+        model: path or bytes; its nodes give the order and the names.
+        feeds: the inputs, as for ``InferenceSession.run``.
+        a, b: a provider's name (which then runs `model`), or the path or bytes of a variant of it.
+        tolerance_db: below this SNR a tensor counts as wrong; float32 kernels that only round differently stay
+            above 100 dB, 8-bit weights above about 30 dB.
+    Returns: the comparison; ``print`` shows the first bad node and the worst ones.
+    Raises: InvalidInput: the sides have no tensor in common.
+    """
+    plan = _Plan(model, a, b)
+    sides = [session.run(plan.names, dict(feeds)) for session in plan.sessions]
+    return plan.report(sides, tolerance_db)
+
+
+async def acompare(
+    model: ModelLike,
+    feeds: Mapping[str, Any],
+    a: ModelLike = "CPUExecutionProvider",
+    b: ModelLike = "NumpyExecutionProvider",
+    *,
+    tolerance_db: float = 60.0,
+) -> Comparison:
+    """`compare` for a page without JSPI, where a session can only be awaited."""
+    plan = _Plan(model, a, b)
+    sides = [await session.arun(plan.names, dict(feeds)) for session in plan.sessions]
+    return plan.report(sides, tolerance_db)
+
+
+class _Plan:
+    """Two sessions, and the tensors that both can give."""
+
+    def __init__(self, model: ModelLike, a: ModelLike, b: ModelLike) -> None:
+        self.graph = ModelSource(model).model().graph
+        self.labels = [_label(side) for side in (a, b)]
+        sources = [model if _is_provider(side) else side for side in (a, b)]
+        known = [set(_computed(ModelSource(source).model().graph)) for source in sources]
+        wanted = list(_computed(self.graph))
+        self.names = [name for name in wanted if all(name in side for side in known)]
+        self.missing = [name for name in wanted if name not in self.names]
+        if not self.names:
+            raise InvalidInput(
+                f"compare: {self.labels[0]} and {self.labels[1]} have no tensor name in common, "
+                "expected two variants of one model"
+            )
+        options = SessionOptions()
+        options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
+        self.sessions = [
+            InferenceSession(source, options, providers=[side] if _is_provider(side) else None)
+            for source, side in zip(sources, (a, b), strict=True)
+        ]
+
+    def report(self, sides: Sequence[Sequence[Any]], tolerance_db: float) -> Comparison:
+        values = {name: pair for name, *pair in zip(self.names, *sides, strict=True)}
+        rows = [
+            _difference(node.name or node.outputs[0], node.op_type, name, *values[name])
+            for node in self.graph.nodes
+            for name in node.outputs
+            if name in values
+        ]
+        return Comparison(*self.labels, tolerance_db, tuple(rows), tuple(self.missing))
+
+
+def _is_provider(side: ModelLike) -> bool:
+    return isinstance(side, str) and side.endswith("ExecutionProvider")
+
+
+def _label(side: ModelLike) -> str:
+    return "a model in memory" if isinstance(side, bytes) else os.path.basename(os.fspath(side))
+
+
+def _computed(graph: Graph) -> Iterable[str]:
+    return (name for node in graph.nodes for name in node.outputs if name)
+
+
+def _difference(node: str, op_type: str, output: str, a: Any, b: Any) -> Difference:
+    a, b = (_plain(value) for value in (a, b))
+    if a is None or b is None:
+        return Difference(node, op_type, output, (), np.inf if a is b else np.nan, 0.0, "not a tensor")
+    if a.shape != b.shape:
+        return Difference(
+            node, op_type, output, a.shape, np.nan, np.nan, f"shape {list(a.shape)} against {list(b.shape)}"
+        )
+    if a.dtype.kind not in "fiubc":
+        wrong = int(np.count_nonzero(a != b))
+        ratio = 10 * np.log10(a.size / wrong) if wrong else np.inf
+        return Difference(node, op_type, output, a.shape, ratio, 0.0, f"{wrong} unequal" if wrong else "")
+    wide = np.result_type(a.dtype, b.dtype, np.float64)
+    a, b = a.astype(wide), b.astype(wide)
+    finite = np.isfinite(a) & np.isfinite(b)
+    odd = int(np.count_nonzero(~finite & ~((a == b) | (np.isnan(a) & np.isnan(b)))))
+    gap = np.abs(a - b, where=finite, out=np.zeros(a.shape, np.float64))
+    note = f"{odd} NaN or infinite on one side only" if odd else ""
+    return Difference(node, op_type, output, a.shape, np.nan if odd else snr_db(a, b), float(gap.max(initial=0)), note)
+
+
+def _plain(value: Any) -> Array | None:
+    if isinstance(value, Narrow):
+        return value.values
+    return value if isinstance(value, np.ndarray) else None
+
+
+def snr_db(signal: Array, other: Array) -> float:
+    """Signal-to-noise ratio of `other` against `signal`, over the elements that are finite in both.
+
+    Args:
+        signal, other: real or complex, one shape.
+    Returns: 10 log10(sum signal^2 / sum (signal - other)^2) in dB; inf where they are equal; -inf where the signal
+        is zero and the other is not.
+    """
+    finite = np.isfinite(signal) & np.isfinite(other)
+    a = signal[finite].astype(np.result_type(signal.dtype, np.float64))
+    noise = float(np.sum(np.abs(a - other[finite]) ** 2))
+    power = float(np.sum(np.abs(a) ** 2))
+    if noise == 0:
+        return float("inf")
+    return 10 * float(np.log10(power / noise)) if power else float("-inf")
+
+
+def _decibels(value: float) -> str:
+    return "equal" if value == np.inf else "-" if np.isnan(value) else f"{value:.1f}"
