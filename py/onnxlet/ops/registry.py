@@ -8,10 +8,11 @@ their ONNX names with the spec's defaults, so that the signature documents the o
     def Softmax(x: Array, *, axis: int = -1) -> Array: ...
 
 An attribute without a default is required. Attribute values come as Python's: int, float, str, tuple, numpy array
-(TENSOR), callable (GRAPH: called with the subgraph's inputs, returns a tuple of its outputs). A keyword-only
-parameter named ``n_outputs`` is not an attribute: it receives how many outputs the node asks for.
+(TENSOR), `model.Type` (TYPE_PROTO), callable (GRAPH: called with the subgraph's inputs, returns a tuple of its
+outputs; its ``inputs`` and ``outputs`` are the declared `ValueInfo`). A keyword-only parameter named ``n_outputs``
+is not an attribute: it receives how many outputs the node asks for.
 The function returns one value, or a tuple of as many as it has. Values are numpy arrays, `Narrow` arrays,
-lists (sequences), dicts (maps), or None (an empty optional).
+lists (sequences), dicts (maps), or None (an empty optional). A function never writes into its inputs.
 
 Most functions never see a `Narrow`: the executor widens such inputs and rounds the outputs back to the type of the
 first narrow input. A function that must see the types (Cast, QuantizeLinear) is registered with ``narrow=True``.
@@ -33,17 +34,33 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A registered operator: `function` holds from opset `since` until the next registration of the name."""
+    """A registered operator: `function` holds from opset `since` until the next registration of the name.
+
+    Args:
+        inputs: names of the positional parameters; ``min_inputs`` of them are required.
+        variadic: more inputs than `inputs` are welcome.
+        attributes: names of the keyword-only parameters; `required` are those without a default.
+        open_attributes: the function takes ``**attributes``, so any name is welcome.
+    """
 
     name: str
     domain: str
     since: int
     function: Callable[..., Any]
     narrow: bool
+    inputs: tuple[str, ...]
+    min_inputs: int
+    variadic: bool
     attributes: frozenset[str]
     required: frozenset[str]
+    open_attributes: bool
     wants_n_outputs: bool
     infer: Callable[..., Any] | None
+
+    @property
+    def builtin(self) -> bool:
+        """Whether this package registered it, not an app."""
+        return self.function.__module__.startswith(f"{__package__}.")
 
 
 _TABLE: dict[tuple[str, str], list[Operator]] = {}
@@ -57,7 +74,9 @@ def op(
     narrow: bool = False,
     infer: Callable[..., Any] | None = None,
 ) -> Callable[[F], F]:
-    """Register the decorated function as an operator; registering the same name and opset again replaces it.
+    """Register the decorated function as an operator.
+
+    Registering the same name and opset again replaces it, but nothing of this package replaces what an app registered.
 
     Args:
         name: op_type.
@@ -66,26 +85,46 @@ def op(
         narrow: pass `Narrow` arrays through instead of widening them.
         infer: optional type and shape inference; takes the input types and the attributes, returns output types.
     """
+    domain = "" if domain == "ai.onnx" else domain
 
     def register(function: F) -> F:
-        keywords = {p.name: p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY}
-        wants = keywords.pop("n_outputs", None) is not None
-        entry = Operator(
-            name=name,
-            domain=domain,
-            since=since,
-            function=function,
-            narrow=narrow,
-            attributes=frozenset(keywords),
-            required=frozenset(k for k, p in keywords.items() if p.default is p.empty),
-            wants_n_outputs=wants,
-            infer=infer,
-        )
+        entry = _describe(name, domain, since, function, narrow, infer)
         versions = _TABLE.setdefault((domain, name), [])
-        versions[:] = sorted([v for v in versions if v.since != since] + [entry], key=lambda v: -v.since)
+        old = next((v for v in versions if v.since == since), None)
+        if old is None or old.builtin or not entry.builtin:
+            versions[:] = sorted([v for v in versions if v is not old] + [entry], key=lambda v: -v.since)
         return function
 
     return register
+
+
+def _describe(
+    name: str,
+    domain: str,
+    since: int,
+    function: Callable[..., Any],
+    narrow: bool,
+    infer: Callable[..., Any] | None,
+) -> Operator:
+    parameters = list(inspect.signature(function).parameters.values())
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    keywords = {p.name: p for p in parameters if p.kind is p.KEYWORD_ONLY}
+    wants = keywords.pop("n_outputs", None) is not None
+    return Operator(
+        name=name,
+        domain=domain,
+        since=since,
+        function=function,
+        narrow=narrow,
+        inputs=tuple(p.name for p in positional),
+        min_inputs=sum(p.default is p.empty for p in positional),
+        variadic=any(p.kind is p.VAR_POSITIONAL for p in parameters),
+        attributes=frozenset(keywords),
+        required=frozenset(k for k, p in keywords.items() if p.default is p.empty),
+        open_attributes=any(p.kind is p.VAR_KEYWORD for p in parameters),
+        wants_n_outputs=wants,
+        infer=infer,
+    )
 
 
 def find(domain: str, name: str, opset: int) -> Operator:
