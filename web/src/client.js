@@ -1,0 +1,271 @@
+/**
+ * The page's side of the worker: one worker at a time, started, called, stopped and replaced.
+ *
+ * Ending a worker and starting another is the only way to stop a run, to switch the backend, to free WebAssembly memory
+ * and to recover from a failed GPU, so all of these are one mechanism here. Calls queue; failures come as values.
+ *
+ *     const client = new Client({site, root, app});
+ *     client.on("progress", (p) => ...);
+ *     const ready = await client.start({backend: "auto"});
+ *     const answer = await client.call("classify", [{kind: "text", text: "hello"}], []);
+ */
+
+import * as Comlink from "./vendor/comlink.js";
+import { describeFailure } from "./assets.js";
+import { Offline } from "./offline.js";
+
+/** @import { AppError, BackendChoice, CallResult, ClientEvents, Failure, Progress, Ready, Site, WireValue, WorkerApi } from "./protocol.js" */
+
+/** A start in which nothing at all happens for so long has failed: a byte, a stage or an answer resets it. */
+const STALL_S = 90;
+
+/** @typedef {{worker: Worker, api: Comlink.Remote<WorkerApi>, ended: Promise<Failure>, end: (why: AppError) => void}} Running */
+
+export class Client {
+  #site;
+  #root;
+  #app;
+  #offline;
+  /** @type {{[E in keyof ClientEvents]?: Set<(event: any) => void>}} */
+  #listeners = {};
+  /** @type {Running | null} */
+  #running = null;
+  /** @type {Promise<Ready | Failure> | null} */
+  #started = null;
+  /** @type {Ready | undefined} */
+  #ready;
+  /** @type {BackendChoice} */
+  #backend = "auto";
+  #threads = true;
+  /** @type {Promise<unknown>} */
+  #queue = Promise.resolve();
+
+  /** @param {{site: Site, root: string | URL, app: string}} options root: the site's root, absolute or relative to the page */
+  constructor({ site, root, app }) {
+    this.#site = site;
+    this.#root = new URL(root, document.baseURI).href;
+    this.#app = app;
+    this.#offline = new Offline(this.#root, site.build.id, (name, event) => this.#emit(name, event));
+  }
+
+  /**
+   * Listen to an event.
+   * @template {keyof ClientEvents} E
+   * @param {E} name
+   * @param {(event: ClientEvents[E]) => void} listener
+   * @returns {() => void} stops listening
+   */
+  on(name, listener) {
+    const listeners = (this.#listeners[name] ??= new Set());
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  }
+
+  /** The last worker's state after its start; undefined while there is none. */
+  get ready() {
+    return this.#ready;
+  }
+
+  /**
+   * Start the worker; while one runs, wait for that one.
+   * @param {{backend?: BackendChoice}} [options]
+   * @returns {Promise<Ready | Failure>}
+   */
+  start({ backend = this.#backend } = {}) {
+    if (!this.#started) {
+      this.#backend = backend;
+      this.#started = this.#begin();
+    }
+    return this.#started;
+  }
+
+  /**
+   * End the worker, whatever it does, and start another.
+   * @param {{backend?: BackendChoice}} [options]
+   */
+  restart({ backend = this.#backend } = {}) {
+    this.close();
+    return this.start({ backend });
+  }
+
+  /** Stop what runs: calls that wait get a Stopped error, and a fresh worker starts on the same backend. */
+  stop() {
+    return this.restart();
+  }
+
+  /** End the worker and start no other. */
+  close() {
+    this.#end({ type: "Stopped", message: "Stopped before it finished." });
+    this.#emit("status", { state: "stopped" });
+  }
+
+  /**
+   * Run one app function, after the calls that came before it.
+   * @param {string} fn the function's name in site.json
+   * @param {WireValue[]} inputs in the order of the form
+   * @param {Uint8Array[]} [buffers] what `buffer` numbers in inputs mean; they are copied
+   * @returns {Promise<CallResult>} never rejects
+   */
+  call(fn, inputs, buffers = []) {
+    const answer = this.#queue.then(() => this.#call(fn, inputs, buffers));
+    this.#queue = answer;
+    return answer;
+  }
+
+  /** What the worker says of itself now: backend, threads, memory, placement. */
+  async status() {
+    const running = this.#running;
+    if (!running) return null;
+    const status = await Promise.race([running.api.status(), running.ended]);
+    return "error" in status ? null : status;
+  }
+
+  /** Show the newest build: it is in place when "update" was emitted. */
+  reload() {
+    location.reload();
+  }
+
+  /**
+   * @param {string} fn
+   * @param {WireValue[]} inputs
+   * @param {Uint8Array[]} buffers
+   * @returns {Promise<CallResult>}
+   */
+  async #call(fn, inputs, buffers) {
+    for (;;) {
+      const ready = await this.start();
+      if ("error" in ready) return ready;
+      const running = /** @type {Running} */ (this.#running);
+      this.#emit("status", { state: "running", ready });
+      const asked = running.api.call(fn, inputs, buffers).catch(lostWords);
+      const answer = /** @type {CallResult} */ (await Promise.race([asked, running.ended]));
+      if ("error" in answer && answer.broken) {
+        await this.#replace(answer);
+        continue;
+      }
+      if (this.#running === running) this.#emit("status", { state: "ready", ready });
+      return answer;
+    }
+  }
+
+  /** @param {Failure} failure with `broken`: what the next worker does without */
+  async #replace({ error, broken }) {
+    if (broken === "threads") this.#threads = false;
+    const backend = broken === "webgpu" ? "wasm" : this.#backend;
+    const instead = broken === "webgpu" ? "WebAssembly" : "one thread";
+    this.#end(error);
+    this.#emit("gone", { reason: `${error.message} Starting again on ${instead}.`, restarting: backend });
+    return this.start({ backend });
+  }
+
+  /** @returns {Promise<Ready | Failure>} */
+  async #begin() {
+    const running = this.#spawn();
+    this.#emit("status", { state: "starting" });
+    let timer = 0;
+    let stage = "loading the worker";
+    const alive = () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => running.end(stalled(stage)), STALL_S * 1000);
+    };
+    /** @param {Progress} progress */
+    const onProgress = (progress) => {
+      stage = progress.detail ?? progress.stage;
+      alive();
+      if (this.#running === running) this.#emit("progress", progress);
+    };
+    alive();
+    const config = {
+      root: this.#root,
+      site: this.#site,
+      app: this.#app,
+      backend: this.#backend,
+      isolated: globalThis.crossOriginIsolated === true && this.#threads,
+    };
+    const asked = running.api.start(config, Comlink.proxy(onProgress)).catch(lostWords);
+    const answer = /** @type {Ready | Failure} */ (await Promise.race([asked, running.ended]));
+    clearTimeout(timer);
+    if (this.#running !== running) return this.#started ?? answer; // stopped meanwhile, or replaced
+    return "error" in answer ? this.#startFailed(answer, config.isolated) : this.#startDone(answer);
+  }
+
+  /** @param {Ready} ready */
+  #startDone(ready) {
+    this.#ready = ready;
+    this.#emit("status", { state: "ready", ready });
+    this.#offline.visit(this.#app, ready.files);
+    return ready;
+  }
+
+  /**
+   * @param {Failure} failure
+   * @param {boolean} isolated whether the start that failed could use threads
+   * @returns {Promise<Ready | Failure>}
+   */
+  async #startFailed(failure, isolated) {
+    const broken = failure.broken ?? (isolated && failure.error.type === "Stalled" ? "threads" : undefined);
+    if (broken) return this.#replace({ ...failure, broken });
+    if (isolated && !this.#threads) await this.#offline.stopIsolating(); // reloads the page where that can help
+    this.#end(failure.error);
+    this.#emit("status", { state: "failed", error: failure.error });
+    return failure;
+  }
+
+  /** @returns {Running} */
+  #spawn() {
+    const url = new URL("./worker.js", import.meta.url);
+    const worker = new Worker(url, { type: "module", name: "onnxlet" });
+    /** @type {(failure: Failure) => void} */
+    let resolve = () => {};
+    /** @type {Promise<Failure>} */
+    const ended = new Promise((done) => (resolve = done));
+    const end = (/** @type {AppError} */ error) => resolve({ error });
+    worker.onerror = async (event) => {
+      event.preventDefault();
+      const why = event.message || (await describeFailure(url.href));
+      end({ type: "StartError", message: `The page's worker failed: ${why}` });
+    };
+    const running = { worker, api: /** @type {Comlink.Remote<WorkerApi>} */ (Comlink.wrap(worker)), ended, end };
+    this.#running = running;
+    return running;
+  }
+
+  /** @param {AppError} why what calls that still wait are told */
+  #end(why) {
+    const running = this.#running;
+    this.#running = null;
+    this.#started = null;
+    this.#ready = undefined;
+    if (!running) return;
+    running.end(why);
+    running.api[Comlink.releaseProxy]();
+    running.worker.terminate();
+  }
+
+  /**
+   * @template {keyof ClientEvents} E
+   * @param {E} name
+   * @param {ClientEvents[E]} event
+   */
+  #emit(name, event) {
+    for (const listener of this.#listeners[name] ?? []) listener(event);
+  }
+}
+
+/**
+ * A rejected promise from the worker is a fault of ours; it still becomes a value with words.
+ * @param {any} error
+ * @returns {Failure}
+ */
+function lostWords(error) {
+  return { error: { type: error?.name ?? "Error", message: String(error?.message ?? error), traceback: error?.stack } };
+}
+
+/**
+ * @param {string} stage
+ * @returns {AppError}
+ */
+function stalled(stage) {
+  const message = `Starting made no progress for ${STALL_S} s (last: ${stage}).`;
+  return { type: "Stalled", message, hint: "Check the network connection and reload the page." };
+}

@@ -1,0 +1,216 @@
+/**
+ * The words that the parts of the page speak: site.json, the wire form of values, the worker's API, the client's events,
+ * and the messages between a page and its service worker. docs/architecture.md says what they mean.
+ */
+
+export type Backend = "webgpu" | "wasm" | "python";
+export type BackendChoice = "auto" | Backend;
+export type Waits = "jspi" | "atomics" | "async" | "none";
+
+// ---- site.json -------------------------------------------------------------------------------------------------
+
+export interface SiteFile {
+  bytes: number;
+  sha256: string;
+  group: string;
+}
+
+export interface Tensor {
+  name: string;
+  type: string;
+  shape: (number | string | null)[];
+}
+
+export interface Variant {
+  parts: string[];
+  bytes: number;
+  sha256: string;
+  format: string;
+  backends: Backend[];
+}
+
+export interface SiteModel {
+  name: string;
+  variants: Variant[];
+  inputs: Tensor[];
+  outputs: Tensor[];
+  metadata: Record<string, unknown>;
+  prefer: Backend[];
+  reason?: string;
+}
+
+export interface FormField {
+  name?: string;
+  label: string;
+  kind: string;
+  required?: boolean;
+  default?: unknown;
+  options: Record<string, any>;
+}
+
+export interface FunctionSchema {
+  name: string;
+  title: string;
+  doc: string;
+  async: boolean;
+  inputs: (FormField & { name: string })[];
+  outputs: FormField[];
+}
+
+export interface Example {
+  function: string;
+  label: string;
+  inputs: WireValue[];
+  buffers: string[];
+  outputs: WireValue[];
+  output_buffers: string[];
+}
+
+export interface SiteApp {
+  name: string;
+  title: string;
+  description: string;
+  page: string;
+  module: string;
+  object: string;
+  files: Record<string, string>;
+  models: Record<string, string>;
+  functions: FunctionSchema[];
+  examples: Example[];
+  packages: string[];
+}
+
+export interface LockPackage {
+  name: string;
+  version: string;
+  file_name: string;
+  sha256: string;
+  install_dir: string;
+  package_type: string;
+  imports: string[];
+  depends: string[];
+  [more: string]: unknown;
+}
+
+export interface OrtFiles {
+  entry: string;
+  mjs: string;
+  wasm: string;
+}
+
+export interface Site {
+  format: number;
+  build: { id: string; onnxlet: string; pyodide: string; onnxruntime_web: string; time: string };
+  files: Record<string, SiteFile>;
+  python: {
+    folder: string;
+    lock: { info: Record<string, string>; packages: Record<string, LockPackage> };
+    packages: string[];
+  };
+  ort: Partial<Record<"wasm" | "jspi" | "webgpu", OrtFiles>>;
+  models: Record<string, SiteModel>;
+  apps: SiteApp[];
+}
+
+// ---- values and answers ----------------------------------------------------------------------------------------
+
+/** A value in wire form: JSON whose `buffer` numbers index a list of byte buffers. */
+export type WireValue = { kind: string; buffer?: number; [more: string]: any };
+
+export interface AppError {
+  /** The Python class (InvalidInput, ProviderError, ...) or the page's own (AssetError, StartError, Stopped). */
+  type: string;
+  /** One sentence: where, what was expected, what came, what to do. */
+  message: string;
+  traceback?: string;
+  hint?: string;
+}
+
+export interface Timing {
+  /** The whole call in Python, ms. */
+  total_ms: number;
+  /** Of it, inside ONNX Runtime, ms. */
+  run_ms: number;
+  runs: number;
+}
+
+export interface Failure {
+  error: AppError;
+  /** What broke for good in this worker: the client starts another one without it. */
+  broken?: "webgpu" | "threads";
+}
+
+export type CallResult = { outputs: WireValue[]; buffers: Uint8Array[]; timing: Timing } | Failure;
+
+// ---- the worker's API (through Comlink) ------------------------------------------------------------------------
+
+export interface StartConfig {
+  /** Absolute URL of the site's root, with its trailing slash. */
+  root: string;
+  site: Site;
+  app: string;
+  backend: BackendChoice;
+  /** False asks for one thread even where the page is cross-origin isolated. */
+  isolated: boolean;
+}
+
+export interface Progress {
+  stage: "download" | "python" | "packages" | "app" | "model" | "ready";
+  /** Bytes, over every file that the start needs. */
+  loaded: number;
+  total: number;
+  detail?: string;
+}
+
+export interface Status {
+  backend: Backend;
+  /** The name that `session.get_providers()[0]` gives, such as WebGpuExecutionProvider. */
+  provider: string;
+  threads: number;
+  /** A sentence: why this backend and this number of threads. */
+  reason: string;
+  waits: Waits;
+  /** Python's version; empty before it runs. */
+  python: string;
+  /** Of the WebAssembly heaps of Python and ONNX Runtime that can be seen. */
+  memory_bytes: number;
+  placement?: unknown;
+}
+
+export type Ready = Status & {
+  load_ms: number;
+  /** When each step of the start ended, ms after it began: for `make bench` and for bug reports. */
+  steps: Record<string, number>;
+  /** The files that the start used, as site.json names them: what has to be there offline. */
+  files: string[];
+};
+
+export interface WorkerApi {
+  start(config: StartConfig, onProgress: (p: Progress) => void): Promise<Ready | Failure>;
+  call(fn: string, inputs: WireValue[], buffers: Uint8Array[]): Promise<CallResult>;
+  status(): Status;
+}
+
+// ---- the client's events ---------------------------------------------------------------------------------------
+
+export interface ClientEvents {
+  progress: Progress;
+  /** Every change of state. `ready` stands with "ready" and "running", `error` with "failed". */
+  status: { state: "starting" | "ready" | "running" | "failed" | "stopped"; ready?: Ready; error?: AppError };
+  /** A worker ended that nobody asked to end; `restarting` says on which backend it starts again. */
+  gone: { reason: string; restarting?: BackendChoice };
+  /** Another build of the site is in place: a reload shows it. */
+  update: { build: string };
+  /** Whether this app works without a network from now on; if not, why. */
+  offline: { ready: boolean; reason: string };
+}
+
+// ---- page <-> service worker -----------------------------------------------------------------------------------
+
+export type ToServiceWorker =
+  | { type: "visit"; build: string; app: string; files: string[] }
+  | { type: "isolate"; on: boolean };
+
+export type FromServiceWorker =
+  | { type: "offline"; build: string; ready: boolean; reason: string }
+  | { type: "build"; build: string };
