@@ -1,0 +1,72 @@
+"""What several operator modules need: axes in range, and half precision computed in single."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import Array
+from ..errors import InvalidInput
+
+__all__ = ["axes_in_range", "axis_in_range", "exact_or_truncated", "restore", "scalar", "wide"]
+
+
+def wide(x: Array) -> Array:
+    """x, in float32 where it was float16: sums of halves lose digits after a few hundred terms."""
+    return x.astype(np.float32) if x.dtype == np.float16 else x
+
+
+def restore(y: Any, x: Array) -> Array:
+    """y in x's dtype, as an array; the counterpart of `wide`."""
+    return np.asarray(y).astype(x.dtype, copy=False)
+
+
+def axis_in_range(axis: Any, rank: int, *, name: str = "axis") -> int:
+    """The axis counted from the front.
+
+    Args:
+        axis: int, or an integer array of one element.
+        rank: of the tensor that it indexes.
+    Raises: InvalidInput: not in [-rank, rank).
+    """
+    value = scalar(axis)
+    if not -rank <= value < rank:
+        raise InvalidInput(f"{name} is {value}, expected a value in [{-rank}, {rank}) for a tensor of rank {rank}")
+    return value % rank
+
+
+def axes_in_range(axes: Iterable[Any], rank: int) -> tuple[int, ...]:
+    """Every axis counted from the front, in the given order.
+
+    Raises: InvalidInput: one is out of range, or stands twice.
+    """
+    result = tuple(axis_in_range(a, rank, name="axes") for a in np.asarray(axes, dtype=np.int64).reshape(-1))
+    if len(set(result)) < len(result):
+        raise InvalidInput(f"axes {result} name an axis twice; name each once")
+    return result
+
+
+def scalar(x: Any) -> int:
+    """The one integer in a scalar or one-element tensor: exporters write both where the spec says scalar."""
+    values = np.asarray(x).reshape(-1)
+    if values.size != 1:
+        raise InvalidInput(f"expected one value, got a tensor of shape {np.shape(x)}")
+    return int(values[0])
+
+
+def exact_or_truncated(numerator: Array, denominator: Any) -> Array:
+    """numerator / denominator: true division for floats, rounded toward zero for integers (C's, not Python's).
+
+    Integer division by zero gives 0; the spec leaves it undefined.
+    """
+    if numerator.dtype.kind not in "iu":
+        return numerator / denominator
+    quotient = numerator // denominator
+    if numerator.dtype.kind == "i":
+        remainder = numerator - quotient * denominator
+        quotient = quotient + ((remainder != 0) & ((numerator < 0) != (np.asarray(denominator) < 0))).astype(
+            numerator.dtype
+        )
+    return quotient
