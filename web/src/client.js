@@ -19,6 +19,8 @@ import { Offline } from "./offline.js";
 /** A start in which nothing at all happens for so long has failed: a byte, a stage or an answer resets it. */
 const STALL_S = 90;
 
+const STOPPED = { type: "Stopped", message: "Stopped before it finished." };
+
 /** @typedef {{worker: Worker, api: Comlink.Remote<WorkerApi>, ended: Promise<Failure>, end: (why: AppError) => void}} Running */
 
 export class Client {
@@ -37,6 +39,7 @@ export class Client {
   /** @type {BackendChoice} */
   #backend = "auto";
   #threads = true;
+  #stops = 0;
   /** @type {Promise<unknown>} */
   #queue = Promise.resolve();
 
@@ -95,7 +98,8 @@ export class Client {
 
   /** End the worker and start no other. */
   close() {
-    this.#end({ type: "Stopped", message: "Stopped before it finished." });
+    this.#stops += 1;
+    this.#end(STOPPED);
     this.#emit("status", { state: "stopped" });
   }
 
@@ -107,7 +111,10 @@ export class Client {
    * @returns {Promise<CallResult>} never rejects
    */
   call(fn, inputs, buffers = []) {
-    const answer = this.#queue.then(() => this.#call(fn, inputs, buffers));
+    const stops = this.#stops;
+    const answer = this.#queue.then(() =>
+      stops === this.#stops ? this.#call(fn, inputs, buffers) : { error: STOPPED },
+    );
     this.#queue = answer;
     return answer;
   }
