@@ -6,7 +6,7 @@ import numpy as np
 
 from ..dtypes import Array
 from .registry import op
-from .support import axis_in_range, restore, wide
+from .support import axis_in_range, restore
 
 __all__ = ["erf"]
 
