@@ -12,28 +12,7 @@ __all__ = ["Operator", "find", "load_all", "op", "registered"]
 
 MODULES = (
     # structure: shapes, movement, control flow, containers
-    "shape",
-    "joining",
-    "indexing",
-    "scattering",
-    "selecting",
-    "casting",
-    "generating",
-    "control",
-    "sequence",
-    "text",
-    "ml_features",
-    "ml_linear",
-    "ml_svm",
-    "ml_trees",
     # quantized and com.microsoft
-    "quantize",
-    "qlinear",
-    "ms_blockwise",
-    "ms_fused",
-    "ms_qlinear",
-    "ms_attention",
-    "ms_norm",
     # mathematics (one line a module)
 )
 

@@ -1,0 +1,414 @@
+"""Evaluate a graph with the core's own operators.
+
+A graph is compiled once into a `Program`: operators found, attributes converted, constants decoded. Running it walks
+the nodes that the wanted values need, in order, and frees every value after its last use.
+Subgraphs are closures: a node that holds one counts the outer values it reads among its own inputs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .dtypes import DataType, from_numpy
+from .errors import InvalidModel, OnnxletError, ProviderError, UnsupportedOp
+from .model import Attribute, Function, Graph, Model, Node, SparseTensor, Tensor, ValueInfo
+from .ops.narrow import call_widened
+from .ops.registry import Operator, find
+from .providers.base import Value
+
+__all__ = ["Program", "Run", "Subgraph", "compile_model"]
+
+MAX_DEPTH = 64  # subgraphs and functions inside each other; real models stay under 10
+NEWEST = 1 << 31  # for a domain that the model does not import: its newest opset
+
+_GRAPH, _GRAPHS = 5, 10  # AttributeProto.AttributeType
+
+
+@dataclass(slots=True)
+class Run:
+    """What one run carries along: when to stop, and where to write the time table.
+
+    Args:
+        cancelled: asked between nodes; true ends the run.
+        trace: receives one Chrome-trace event a node, with onnxruntime's names; None for no table.
+        started_s: `time.perf_counter` at the trace's zero.
+    """
+
+    cancelled: Callable[[], bool] | None = None
+    trace: list[dict[str, Any]] | None = None
+    started_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a graph sees from around it while it is compiled."""
+
+    opsets: Mapping[str, int]
+    functions: Mapping[tuple[str, str, str], Function]
+    constant: Callable[[Tensor], Value]
+    outer: frozenset[str] = frozenset()
+    references: Mapping[str, Attribute] | None = None  # attributes of the function call being compiled
+    depth: int = 0
+
+    def deeper(self, **changes: Any) -> Scope:
+        if self.depth >= MAX_DEPTH:
+            raise InvalidModel(f"graphs or functions are nested over {MAX_DEPTH} deep; a function may call itself")
+        return replace(self, depth=self.depth + 1, **changes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One node, ready to run: `call` takes the values of `inputs`, those of `captures` by name, and the run."""
+
+    node: Node
+    index: int
+    captures: frozenset[str]
+    call: Callable[[list[Value], Mapping[str, Value], Run], Sequence[Value]]
+
+    @property
+    def uses(self) -> set[str]:
+        return {name for name in self.node.inputs if name} | self.captures
+
+    @property
+    def label(self) -> str:
+        return describe(self.node, self.index)
+
+    def run(self, values: dict[str, Value], run: Run) -> None:
+        """Compute the node's outputs into `values`.
+
+        Raises: OnnxletError of the class that the operator raised, or ProviderError; the text names node and op.
+        """
+        if run.cancelled is not None and run.cancelled():
+            raise ProviderError(f"stopped before {self.label}: the run was cancelled")
+        inputs = [values[name] if name else None for name in self.node.inputs]
+        captured = {name: values[name] for name in self.captures}
+        begin_s = time.perf_counter()
+        try:
+            with np.errstate(all="ignore"):
+                outputs = self.call(inputs, captured, run)
+        except OnnxletError as e:
+            e.args = (f"{self.label}: {e.args[0] if e.args else e}", *e.args[1:])
+            raise
+        except Exception as e:
+            raise ProviderError(f"{self.label}: {type(e).__name__}: {e} ({_shapes(inputs)})") from e
+        if len(outputs) < len(self.node.outputs):
+            raise InvalidModel(
+                f"{self.label}: gives {len(outputs)} outputs, the node names {len(self.node.outputs)}; drop the rest"
+            )
+        for name, value in zip(self.node.outputs, outputs, strict=False):
+            if name:
+                values[name] = value
+        if run.trace is not None:
+            run.trace.append(_event(self, inputs, outputs, begin_s - run.started_s, time.perf_counter() - begin_s))
+
+
+class Program:
+    """A compiled graph.
+
+    Args:
+        name: for messages.
+        nodes: in topological order.
+        inputs: names; those also in `constants` have a default.
+        outputs: names.
+        constants: values by name.
+        scope: what surrounds the graph.
+    Raises:
+        InvalidModel: a name is read before anything gives it, or an attribute does not fit.
+        UnsupportedOp: an operator is unknown.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        nodes: Sequence[Node],
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        constants: dict[str, Value],
+        scope: Scope,
+    ) -> None:
+        self.name = name
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(outputs)
+        self.constants = constants
+        local = {*inputs, *constants, ""}
+        captures: set[str] = set()
+        steps: list[Step] = []
+        for index, node in enumerate(nodes):
+            step = _compile_node(node, index, replace(scope, outer=scope.outer | local))
+            for used in step.uses - local:
+                if used not in scope.outer:
+                    raise InvalidModel(f'{step.label}: reads "{used}", which no input, constant or earlier node gives')
+                captures.add(used)
+            local.update(node.outputs)
+            steps.append(step)
+        for output in self.outputs:
+            if output not in local:
+                if output not in scope.outer:
+                    raise InvalidModel(f'graph "{name}": nothing gives its output "{output}"')
+                captures.add(output)
+        self.steps = tuple(steps)
+        self.captures = frozenset(captures)
+        self.names = local - {""}
+        self._plans: dict[tuple[str, ...], list[tuple[Step, tuple[str, ...]]]] = {}
+
+    def walk(self, values: dict[str, Value], fetches: Sequence[str], run: Run) -> Iterator[None]:
+        """Compute `fetches` into `values`, yielding after every node.
+
+        Args:
+            values: inputs and captured values by name; on return it holds the fetches (and unread inputs).
+        """
+        for name, constant in self.constants.items():
+            values.setdefault(name, constant)
+        for step, dead in self._plan(tuple(fetches)):
+            step.run(values, run)
+            for name in dead:
+                del values[name]
+            yield
+
+    def __call__(
+        self, inputs: Sequence[Value], captured: Mapping[str, Value], run: Run, fetches: Sequence[str] | None = None
+    ) -> tuple[Value, ...]:
+        """The outputs for positional inputs."""
+        values = {**captured, **dict(zip(self.inputs, inputs, strict=False))}
+        fetches = self.outputs if fetches is None else fetches
+        for _ in self.walk(values, fetches, run):
+            pass
+        return tuple(values[name] for name in fetches)
+
+    def _plan(self, fetches: tuple[str, ...]) -> list[tuple[Step, tuple[str, ...]]]:
+        """The steps that `fetches` need, each with the names that nothing reads after it."""
+        if fetches in self._plans:
+            return self._plans[fetches]
+        wanted = set(fetches)
+        plan: list[tuple[Step, tuple[str, ...]]] = []
+        for step in reversed(self.steps):
+            given = {name for name in step.node.outputs if name}
+            if wanted.isdisjoint(given):
+                continue
+            dead = (step.uses | given) - wanted
+            wanted |= step.uses
+            plan.append((step, tuple(dead)))
+        plan.reverse()
+        self._plans[fetches] = plan
+        return plan
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subgraph:
+    """A GRAPH attribute as an operator sees it: call it with the subgraph's inputs, get its outputs."""
+
+    inputs: tuple[ValueInfo, ...]
+    outputs: tuple[ValueInfo, ...]
+    program: Program
+    captured: Mapping[str, Value] = field(default_factory=dict)
+    run: Run = field(default_factory=Run)
+
+    def __call__(self, *inputs: Value) -> tuple[Value, ...]:
+        if len(inputs) != len(self.inputs):
+            raise InvalidModel(f'subgraph "{self.program.name}" has {len(self.inputs)} inputs, expected {len(inputs)}')
+        return self.program(inputs, self.captured, self.run)
+
+
+def compile_model(model: Model, constant: Callable[[Tensor], Value]) -> Program:
+    """Make a model runnable.
+
+    Args:
+        constant: decodes a tensor.
+    """
+    functions = {(_domain(f.domain), f.name, f.overload): f for f in model.functions}
+    return _compile_graph(model.graph, Scope(model.opset_imports, functions, constant))
+
+
+def describe(node: Node, index: int) -> str:
+    """How messages name a node: ``node "conv1" (Conv)``, or by its place when it has no name."""
+    domain = _domain(node.domain)
+    op_type = f"{domain}::{node.op_type}" if domain else node.op_type
+    return f'node "{node.name}" ({op_type})' if node.name else f"node #{index} ({op_type})"
+
+
+def _domain(name: str) -> str:
+    return "" if name == "ai.onnx" else name
+
+
+def _compile_graph(graph: Graph, scope: Scope) -> Program:
+    constants = {tensor.name: _frozen(scope.constant(tensor)) for tensor in graph.initializers}
+    for sparse in graph.sparse_initializers:
+        constants[sparse.name] = _frozen(_dense(sparse, scope.constant))
+    inputs = [v.name for v in graph.inputs]
+    return Program(graph.name, graph.nodes, inputs, [v.name for v in graph.outputs], constants, scope)
+
+
+def _dense(sparse: SparseTensor, constant: Callable[[Tensor], Value]) -> Value:
+    """A sparse constant with its zeros written out; operators know dense tensors only."""
+    values, indices = constant(sparse.values), constant(sparse.indices)
+    result = np.zeros(sparse.dims, values.dtype)
+    if indices.ndim == 1:
+        result.reshape(-1)[indices] = values
+    else:
+        result[tuple(indices.T)] = values
+    return result
+
+
+def _frozen(value: Value) -> Value:
+    """The same array, read-only: an operator that writes into a constant fails at once."""
+    getattr(value, "values", value).flags.writeable = False
+    return value
+
+
+def _compile_node(node: Node, index: int, scope: Scope) -> Step:
+    try:
+        attributes = _resolve(node.attributes, scope)
+        key = (_domain(node.domain), node.op_type, node.overload)
+        if key in scope.functions:
+            return _compile_call(node, index, scope.functions[key], attributes, scope)
+        return _compile_operator(node, index, attributes, scope)
+    except OnnxletError as e:
+        e.args = (f"{describe(node, index)}: {e.args[0]}",)
+        raise
+
+
+def _resolve(attributes: Mapping[str, Attribute], scope: Scope) -> dict[str, Attribute]:
+    """Attributes with those that refer to the enclosing function's filled in, or left out where it has none."""
+    resolved = {}
+    for name, attribute in attributes.items():
+        if attribute.ref_attr_name:
+            if scope.references is None:
+                raise InvalidModel(f'attribute "{name}" refers to "{attribute.ref_attr_name}" outside a function')
+            given = scope.references.get(attribute.ref_attr_name)
+            if given is None:
+                continue
+            attribute = given
+        resolved[name] = attribute
+    return resolved
+
+
+def _compile_call(
+    node: Node, index: int, function: Function, attributes: Mapping[str, Attribute], scope: Scope
+) -> Step:
+    """A node that calls a model-local function: its body, compiled for these attributes."""
+    if len(node.inputs) > len(function.inputs) or len(node.outputs) > len(function.outputs):
+        raise InvalidModel(
+            f"the function has {len(function.inputs)} inputs and {len(function.outputs)} outputs, "
+            f"the node {len(node.inputs)} and {len(node.outputs)}"
+        )
+    inner = scope.deeper(
+        opsets=function.opset_imports or scope.opsets,
+        outer=frozenset(),
+        references={**function.attribute_defaults, **attributes},
+    )
+    body = Program(function.name, function.nodes, function.inputs, function.outputs, {}, inner)
+    fetches = function.outputs[: len(node.outputs)]
+    absent = [None] * (len(function.inputs) - len(node.inputs))
+
+    def call(inputs: list[Value], captured: Mapping[str, Value], run: Run) -> Sequence[Value]:
+        return body([*inputs, *absent], {}, run, fetches)
+
+    return Step(node, index, frozenset(), call)
+
+
+def _compile_operator(node: Node, index: int, attributes: Mapping[str, Attribute], scope: Scope) -> Step:
+    domain = _domain(node.domain)
+    operator = find(domain, node.op_type, scope.opsets.get(domain, NEWEST))
+    _check_signature(operator, node, attributes)
+    keywords: dict[str, Any] = {}
+    graphs: dict[str, Subgraph] = {}
+    for name, attribute in attributes.items():
+        if attribute.type == _GRAPH:
+            graph = attribute.value
+            graphs[name] = Subgraph(graph.inputs, graph.outputs, _compile_graph(graph, scope.deeper()))
+        elif attribute.type == _GRAPHS:
+            raise UnsupportedOp(f'attribute "{name}" is a list of graphs, which no operator of ONNX has')
+        else:
+            keywords[name] = _python_value(attribute.value, scope)
+    if operator.wants_n_outputs:
+        keywords["n_outputs"] = len(node.outputs)
+    captures = frozenset(name for g in graphs.values() for name in g.program.captures)
+    function = operator.function if operator.narrow else partial(call_widened, operator.function)
+
+    def call(inputs: list[Value], captured: Mapping[str, Value], run: Run) -> Sequence[Value]:
+        bodies = {k: Subgraph(g.inputs, g.outputs, g.program, captured, run) for k, g in graphs.items()}
+        result = function(*inputs, **keywords, **bodies)
+        return tuple(map(_value, result)) if isinstance(result, tuple) else (_value(result),)
+
+    return Step(node, index, captures, call)
+
+
+def _check_signature(operator: Operator, node: Node, attributes: Mapping[str, Attribute]) -> None:
+    if len(node.inputs) > len(operator.inputs) and not operator.variadic:
+        raise InvalidModel(f"has {len(node.inputs)} inputs, expected at most {len(operator.inputs)}")
+    for position, name in enumerate(operator.inputs[: operator.min_inputs]):
+        if position >= len(node.inputs) or not node.inputs[position]:
+            raise InvalidModel(f"input {position} ({name}) is missing, and it is not optional")
+    for name in operator.required - attributes.keys():
+        raise InvalidModel(f'attribute "{name}" is missing, and it has no default')
+    unknown = set() if operator.open_attributes else attributes.keys() - operator.attributes
+    for name in unknown:
+        known = ", ".join(sorted(operator.attributes)) or "none"
+        raise UnsupportedOp(f'attribute "{name}" is unknown for opset {operator.since}; known: {known}')
+
+
+def _python_value(value: Any, scope: Scope) -> Any:
+    """An attribute's value as an operator takes it."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    if isinstance(value, Tensor):
+        return _frozen(scope.constant(value))
+    if isinstance(value, SparseTensor):
+        return _frozen(_dense(value, scope.constant))
+    if isinstance(value, tuple):
+        return tuple(_python_value(item, scope) for item in value)
+    return value
+
+
+def _value(result: Any) -> Value:
+    """What an operator returned, with numpy's and Python's scalars as arrays of rank 0."""
+    return np.asarray(result) if isinstance(result, np.generic | bool | int | float) else result
+
+
+def _shapes(values: Sequence[Value]) -> str:
+    return "inputs: " + ", ".join("-" if v is None else _describe_value(v) for v in values)
+
+
+def _describe_value(value: Value) -> str:
+    if isinstance(value, list | dict):
+        return f"{type(value).__name__} of {len(value)}"
+    return f"{_type(value).name.lower()}{list(value.shape)}"
+
+
+def _type(value: Value) -> DataType:
+    return getattr(value, "data_type", None) or from_numpy(value.dtype)
+
+
+def _event(step: Step, inputs: Sequence[Value], outputs: Sequence[Value], begin_s: float, took_s: float) -> dict:
+    """One node's line of the time table, with the keys that onnxruntime's profiler writes."""
+
+    def shapes(values: Sequence[Value]) -> list[dict[str, list[int]]]:
+        return [{_type(v).ort_type[7:-1]: list(v.shape)} for v in values if hasattr(v, "shape")]
+
+    def size(values: Sequence[Value]) -> str:
+        return str(sum(getattr(v, "values", v).nbytes for v in values if hasattr(v, "shape")))
+
+    return {
+        "cat": "Node",
+        "pid": 0,
+        "tid": 0,
+        "dur": round(took_s * 1e6),
+        "ts": round(begin_s * 1e6),
+        "ph": "X",
+        "name": f"{step.node.name or f'{step.node.op_type}_{step.index}'}_kernel_time",
+        "args": {
+            "op_name": step.node.op_type,
+            "provider": "NumpyExecutionProvider",
+            "node_index": str(step.index),
+            "input_type_shape": shapes(inputs),
+            "output_type_shape": shapes(outputs),
+            "activation_size": size(inputs),
+            "output_size": size(outputs),
+        },
+    }
