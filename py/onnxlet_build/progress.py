@@ -1,0 +1,60 @@
+"""What a person sees while the build runs: spinners, bars, notes. Everything goes to stderr; results go to stdout."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn
+
+__all__ = ["Reporter"]
+
+
+class Reporter:
+    """Where a long step tells how far it is.
+
+    Args:
+        quiet: show warnings only.
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.console = Console(stderr=True, quiet=False, highlight=False)
+        self.quiet = quiet
+        self.warnings: list[str] = []
+
+    def note(self, text: str) -> None:
+        """A line about what was done."""
+        if not self.quiet:
+            self.console.print(f"  {text}", markup=False, style="dim")
+
+    def warn(self, text: str) -> None:
+        """Something that the person should know, though the build goes on; said once."""
+        if text not in self.warnings:
+            self.warnings.append(text)
+            self.console.print(f"warning: {text}", markup=False, style="yellow")
+
+    @contextmanager
+    def step(self, text: str) -> Iterator[None]:
+        """A spinner while the block runs. Steps may nest: the inner one's text is shown."""
+        if self.quiet or not self.console.is_terminal or self.console._live_stack:
+            if not self.quiet and not self.console.is_terminal:
+                self.console.print(text, markup=False)
+            yield
+            return
+        with self.console.status(text):
+            yield
+
+    @contextmanager
+    def bar(self, text: str, total: int, *, unit: str = "") -> Iterator[Callable[[int], None]]:
+        """A progress bar; the block calls what it gets with how much was done since.
+
+        Args:
+            unit: "bytes", or "" for a count.
+        """
+        if self.quiet or not self.console.is_terminal or self.console._live_stack:
+            yield lambda _n: None
+            return
+        columns = (TextColumn("{task.description}"), BarColumn())
+        last = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
+        with Progress(*columns, last, console=self.console, transient=True) as progress:
+            task = progress.add_task(text, total=total)
+            yield lambda n: progress.advance(task, n)
