@@ -1,0 +1,47 @@
+"""onnxlet: ONNX models in Python, the same in CPython and in a page.
+
+`InferenceSession` and its helpers have onnxruntime's names and behaviour.
+"""
+
+from .errors import BuildError, InvalidInput, InvalidModel, OnnxletError, ProviderError, Refused, UnsupportedOp
+from .ops.registry import op
+from .session import (
+    ExecutionMode,
+    ExecutionOrder,
+    GraphOptimizationLevel,
+    InferenceSession,
+    ModelMetadata,
+    NodeArg,
+    RunOptions,
+    SessionOptions,
+    get_all_providers,
+    get_available_providers,
+    get_device,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [  # noqa: RUF022 (grouped by what they are for)
+    # running models
+    "ExecutionMode",
+    "ExecutionOrder",
+    "GraphOptimizationLevel",
+    "InferenceSession",
+    "ModelMetadata",
+    "NodeArg",
+    "RunOptions",
+    "SessionOptions",
+    "get_all_providers",
+    "get_available_providers",
+    "get_device",
+    # custom operators
+    "op",
+    # what can go wrong
+    "BuildError",
+    "InvalidInput",
+    "InvalidModel",
+    "OnnxletError",
+    "ProviderError",
+    "Refused",
+    "UnsupportedOp",
+]

@@ -1,0 +1,56 @@
+"""The ways to run a graph, by onnxruntime's names.
+
+Which ones there are depends on where we are: in CPython the native onnxruntime, in the page what `host.py` installs.
+The core's own operators are everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from .base import Executable, Provider, Value
+
+__all__ = ["CPU", "NUMPY", "WEBGPU", "Executable", "Provider", "Value", "available", "find", "install"]
+
+WEBGPU = "WebGpuExecutionProvider"
+CPU = "CPUExecutionProvider"
+NUMPY = "NumpyExecutionProvider"
+
+
+def _native() -> Provider:
+    from .ort_native import NativeProvider
+
+    return NativeProvider()
+
+
+def _reference() -> Provider:
+    from .reference import ReferenceProvider
+
+    return ReferenceProvider()
+
+
+_makers: dict[str, Callable[[], Provider]] = {CPU: _native, NUMPY: _reference}
+_made: dict[str, Provider] = {}
+
+
+def install(makers: Mapping[str, Callable[[], Provider]]) -> None:
+    """Replace every provider but the core's own by these, in order of preference (the page's host does)."""
+    _makers.clear()
+    _made.clear()
+    _makers.update({**makers, NUMPY: _reference})
+
+
+def find(name: str) -> Provider | None:
+    """The provider of that name, made at its first use; None where nobody offers it."""
+    return _get(name) if name in _makers else None
+
+
+def _get(name: str) -> Provider:
+    if name not in _made:
+        _made[name] = _makers[name]()
+    return _made[name]
+
+
+def available() -> list[str]:
+    """Names of the providers that can run here, the preferred one first."""
+    return [name for name in _makers if name == NUMPY or not _get(name).unavailable()]

@@ -1,0 +1,243 @@
+"""Where a model comes from, and what is known of it without running it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from .errors import InvalidModel
+from .model import MapType, Model, OptionalType, SequenceType, SparseTensorType, TensorType, Type, ValueInfo
+
+__all__ = [
+    "ModelMetadata",
+    "ModelSource",
+    "NoSuchFile",
+    "NodeArg",
+    "RecordedModels",
+    "Signature",
+    "use_recorded",
+    "watchers",
+]
+
+_PACKAGE = str(Path(__file__).parent)
+
+
+class NoSuchFile(InvalidModel, FileNotFoundError):
+    """The model's file is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeArg:
+    """An input or output as onnxruntime shows it: ``type`` such as "tensor(float)"; symbols and None in ``shape``."""
+
+    name: str
+    type: str
+    shape: list[int | str | None]
+
+    def __str__(self) -> str:
+        return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelMetadata:
+    """What a model file says of itself, by onnxruntime's names."""
+
+    producer_name: str = ""
+    graph_name: str = ""
+    domain: str = ""
+    description: str = ""
+    graph_description: str = ""
+    version: int = 0
+    custom_metadata_map: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What goes into a model and what comes out."""
+
+    inputs: tuple[NodeArg, ...]
+    outputs: tuple[NodeArg, ...]
+    overridable: tuple[NodeArg, ...] = ()
+    metadata: ModelMetadata = ModelMetadata()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedModels:
+    """The models that the build recorded, in the page.
+
+    Args:
+        root: the app's folder.
+        models: site.json's entry of each, by path relative to the root, plus its "id".
+        read: gives a model's file by id; may block, or raise ProviderError where the page cannot wait.
+    """
+
+    root: Path
+    models: Mapping[str, Mapping[str, Any]]
+    read: Callable[[str], bytes]
+
+
+watchers: list[Callable[[ModelSource], None]] = []
+"""Called with every model that a session opens; the build records an app's models this way."""
+
+_recorded: RecordedModels | None = None
+
+
+def use_recorded(recorded: RecordedModels | None) -> None:
+    """Let the build's models stand in for files (the page's host calls this once)."""
+    global _recorded
+    _recorded = recorded
+
+
+class ModelSource:
+    """A model that nobody has parsed yet: bytes, a file, or a model that the build recorded.
+
+    Args:
+        path_or_bytes: the model itself, or its path: in the working directory, else beside the calling file.
+        name: what to call it in messages; the file's name where it has one.
+        base: the folder of its external data; the file's own where it has one.
+    Raises: NoSuchFile: no file there; TypeError: neither a path nor bytes.
+    """
+
+    def __init__(
+        self,
+        path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryview,
+        *,
+        name: str = "",
+        base: Path | None = None,
+    ) -> None:
+        self.name = name
+        self.base = base
+        self.path: Path | None = None
+        self.page_id = ""
+        self._data: bytes | memoryview | None = None
+        self._entry: Mapping[str, Any] | None = None
+        if isinstance(path_or_bytes, bytes | bytearray | memoryview):
+            self._data = bytes(path_or_bytes) if isinstance(path_or_bytes, bytearray) else path_or_bytes
+        elif isinstance(path_or_bytes, str | os.PathLike):
+            self._find(Path(os.fspath(path_or_bytes)))
+        else:
+            raise TypeError(f"Unable to load from type {type(path_or_bytes)!r}: expected a path or bytes")
+
+    def _find(self, path: Path) -> None:
+        self.name = self.name or path.name
+        folders = [Path.cwd(), _caller_folder()]
+        if _recorded:
+            for folder in (*folders, _recorded.root):
+                self._entry = _recorded.models.get(_relative(folder / path, _recorded.root))
+                if self._entry:
+                    self.page_id = self._entry["id"]
+                    return
+        for folder in folders:
+            if (folder / path).is_file():
+                self.path = (folder / path).absolute()
+                self.base = self.base or self.path.parent
+                return
+        where = " or ".join(str(f) for f in dict.fromkeys(folders)) if not path.is_absolute() else str(path.parent)
+        known = f"; the site holds {', '.join(sorted(_recorded.models)) or 'no model'}" if _recorded else ""
+        raise NoSuchFile(f"model {str(path)!r}: no such file in {where}{known}")
+
+    @property
+    def preferred(self) -> str:
+        """The provider that the page found best for this model; "" where nobody said."""
+        return str(self._entry.get("provider", "")) if self._entry else ""
+
+    def data(self) -> bytes | memoryview:
+        """The model file's bytes. Raises: ProviderError: the page cannot wait for them."""
+        if self._data is None:
+            if self.path:
+                self._data = self.path.read_bytes()
+            else:
+                assert _recorded, "a source without data or path is a recorded model"
+                self._data = _recorded.read(self.page_id)
+        return self._data
+
+    @cached_property
+    def _model(self) -> Model:
+        from . import protobuf
+
+        return protobuf.load(self.data(), self.base)
+
+    def model(self) -> Model:
+        """The parsed model, read once. Raises: InvalidModel."""
+        return self._model
+
+    def signature(self) -> Signature:
+        """Inputs and outputs: from site.json where there is one, else from the file."""
+        if self._entry:
+            return _from_entry(self._entry)
+        return _from_model(self.model())
+
+    def __repr__(self) -> str:
+        return f"ModelSource({self.name or 'bytes'!r})"
+
+
+def _caller_folder() -> Path:
+    """The folder of the first file on the stack that is not this package's."""
+    frame = sys._getframe(1)
+    while frame.f_back and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return Path(frame.f_code.co_filename).absolute().parent
+
+
+def _relative(path: Path, root: Path) -> str:
+    normal = os.path.normpath(path)
+    return Path(os.path.relpath(normal, root)).as_posix()
+
+
+def _from_entry(entry: Mapping[str, Any]) -> Signature:
+    def args(key: str) -> tuple[NodeArg, ...]:
+        return tuple(NodeArg(a["name"], a["type"], list(a["shape"])) for a in entry.get(key) or ())
+
+    metadata = {k: v for k, v in (entry.get("metadata") or {}).items() if k in ModelMetadata.__slots__}
+    return Signature(args("inputs"), args("outputs"), args("overridable"), ModelMetadata(**metadata))
+
+
+def _from_model(model: Model) -> Signature:
+    feeds = model.graph.feeds
+    names = {v.name for v in feeds}
+    return Signature(
+        inputs=tuple(map(_node_arg, feeds)),
+        outputs=tuple(map(_node_arg, model.graph.outputs)),
+        overridable=tuple(_node_arg(v) for v in model.graph.inputs if v.name not in names),
+        metadata=ModelMetadata(
+            producer_name=model.producer_name,
+            graph_name=model.graph.name,
+            domain=model.domain,
+            description=model.doc,
+            graph_description=model.graph.doc,
+            version=model.model_version,
+            custom_metadata_map=dict(model.metadata),
+        ),
+    )
+
+
+def _node_arg(value: ValueInfo) -> NodeArg:
+    inner = value.type
+    while isinstance(inner, SequenceType | OptionalType):
+        inner = inner.elem_type
+    shape = inner.shape if isinstance(inner, TensorType | SparseTensorType) else None
+    # onnxruntime shows an unknown dimension as None, and an empty symbol as None too
+    return NodeArg(value.name, _type_name(value.type), [d if d != "" else None for d in shape or ()])
+
+
+def _type_name(kind: Type | None) -> str:
+    """Onnxruntime's name of a type, such as ``seq(map(int64,tensor(float)))``."""
+    match kind:
+        case TensorType():
+            return kind.elem_type.ort_type
+        case SparseTensorType():
+            return f"sparse_{kind.elem_type.ort_type}"
+        case SequenceType():
+            return f"seq({_type_name(kind.elem_type)})"
+        case OptionalType():
+            return f"optional({_type_name(kind.elem_type)})"
+        case MapType():
+            return (
+                f"map({kind.key_type.ort_type.removeprefix('tensor(').removesuffix(')')},{_type_name(kind.value_type)})"
+            )
+    return ""
