@@ -1,0 +1,49 @@
+/** A viewfinder that opens in the form and gives one picture, as a PNG file. */
+
+import { button, h, icon } from "../dom.js";
+import { t } from "../words.js";
+import { closeDevice, openDevice } from "./devices.js";
+
+/**
+ * @param {(file: File) => void} taken
+ * @param {(message: string) => void} complain
+ */
+export function camera(taken, complain) {
+  /** @type {MediaStream | null} */
+  let stream = null;
+  const video = h("video", { class: "picture", playsinline: true, muted: true, autoplay: true });
+  const element = h("div", { class: "viewfinder", hidden: true }, video,
+    h("div", { class: "row" },
+      button({ class: "button primary", onclick: () => void shoot() }, icon("camera"), t("camera_shoot")),
+      button({ class: "button quiet", onclick: close }, icon("clear"), t("camera_close"))));
+
+  async function open() {
+    if (stream) return;
+    const opened = await openDevice("camera", { video: { facingMode: "environment", width: { ideal: 1280 } } });
+    if ("refused" in opened) return complain(opened.refused);
+    complain("");
+    stream = opened.stream;
+    video.srcObject = stream;
+    element.hidden = false;
+    element.querySelector("button")?.focus();
+  }
+
+  async function shoot() {
+    const canvas = h("canvas", { width: video.videoWidth, height: video.videoHeight });
+    if (canvas.width === 0) return; // no frame has come yet
+    canvas.getContext("2d")?.drawImage(video, 0, 0);
+    /** @type {Blob | null} */
+    const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+    close();
+    if (blob) taken(new File([blob], t("camera_name"), { type: "image/png" }));
+  }
+
+  function close() {
+    closeDevice(stream);
+    stream = null;
+    video.srcObject = null;
+    element.hidden = true;
+  }
+
+  return { element, open, close };
+}
