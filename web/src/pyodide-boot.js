@@ -1,0 +1,186 @@
+/**
+ * Starts Python: Pyodide from checked files, the packages that every app needs, and the app's own files in /app.
+ *
+ * Every download has begun before Pyodide's own code runs, and everything that Pyodide fetches comes out of them (seam.js).
+ * The packages of site.json are laid into site-packages before the interpreter starts: loadPackage would load every
+ * extension module of numpy, of which `import numpy` needs two, and it is silent about a wheel that is not one.
+ */
+
+import { storedFiles } from "./zip.js";
+
+/** @import { PyodideAPI } from "pyodide" */
+/** @import { Assets } from "./assets.js" */
+/** @import { Site, SiteApp } from "./protocol.js" */
+
+/** Where the app's files lie; Python's working directory, which is on sys.path. */
+const APP = "/app";
+
+export class Python {
+  #site;
+  #app;
+  #assets;
+  #failed;
+  /** @type {PyodideAPI | undefined} */
+  #pyodide;
+  /** @type {Promise<void> | undefined} */
+  #pictures;
+
+  /**
+   * @param {Site} site
+   * @param {SiteApp} app
+   * @param {Assets} assets
+   * @param {Promise<never>} failed rejects when one of the fetches that Pyodide makes itself fails
+   */
+  constructor(site, app, assets, failed) {
+    this.#site = site;
+    this.#app = app;
+    this.#assets = assets;
+    this.#failed = failed;
+    assets.prefetch([this.#file("python_stdlib.zip"), ...this.#wheels(site.python.packages), ...Object.values(app.files)]);
+  }
+
+  /** Pyodide, once boot() is done. */
+  get pyodide() {
+    if (!this.#pyodide) throw new Error("Python has not started");
+    return this.#pyodide;
+  }
+
+  /** Start the interpreter. @throws {AssetError} */
+  async boot() {
+    const site = this.#site;
+    const wasm = this.#assets.wasm(this.#file("pyodide.asm.wasm"));
+    const wheels = Promise.all(site.python.packages.map((name) => this.#wheel(name)));
+    const sources = this.#appFiles();
+    const files = Promise.all([wasm, wheels, sources]);
+    files.catch(() => {}); // seen below, or hidden by a failure that came first
+    const [{ loadPyodide }, { default: createPyodideModule }] = await Promise.all([
+      this.#assets.module(this.#file("pyodide.js")),
+      this.#assets.module(this.#file("pyodide.asm.js")),
+    ]);
+    /** @type {{name: string, bytes: Uint8Array}[]} */
+    const packed = [];
+    const folder = this.#assets.url(site.python.folder);
+    const starting = loadPyodide({
+      indexURL: folder,
+      packageBaseUrl: folder,
+      lockFileContents: site.python.lock,
+      stdLibURL: this.#assets.url(this.#file("python_stdlib.zip")),
+      createPyodideModule,
+      env: { HOME: APP },
+      fsInit: async (/** @type {FileSystem} */ fs, /** @type {{sitePackages: string}} */ { sitePackages }) => {
+        for (const wheel of await wheels) {
+          const stored = storedFiles(wheel.bytes);
+          if (stored) writeFiles(fs, sitePackages, stored);
+          else packed.push(wheel);
+        }
+        writeFiles(fs, APP, await sources);
+      },
+    });
+    // A file that fails inside Pyodide's own fetches leaves loadPyodide pending for ever.
+    /** @type {PyodideAPI} */
+    const pyodide = await Promise.race([files.then(() => starting), this.#failed]);
+    for (const { bytes } of packed) pyodide.unpackArchive(bytes, "wheel", { extractDir: sitePackagesOf(pyodide) });
+    this.#pyodide = pyodide;
+    const eager = this.#app.packages.filter((name) => !this.#onlyForPictures(name));
+    if (eager.length) await this.load(eager);
+    return pyodide;
+  }
+
+  /**
+   * Install packages of the lock, with what they depend on.
+   * @param {string[]} names
+   * @throws {Error} one of them is not installed afterwards: loadPackage itself would only write to the console
+   */
+  async load(names) {
+    const pyodide = this.pyodide;
+    /** @type {string[]} */
+    const said = [];
+    const quiet = { messageCallback: () => {}, errorCallback: (/** @type {string} */ line) => said.push(line) };
+    // The base packages are in place already; to loadPackage they are not, so it is told.
+    const loaded = /** @type {Record<string, string>} */ (pyodide.loadedPackages);
+    for (const name of this.#site.python.packages) loaded[name] ??= "default channel";
+    await Promise.race([pyodide.loadPackage(names, quiet), this.#failed]);
+    const missing = names.filter((name) => !(this.#entry(name).name in loaded) && !(name in loaded));
+    if (missing.length) throw new Error(`Python packages not installed: ${missing.join(", ")}. ${said.join(" ")}`);
+  }
+
+  /** The package that decodes pictures: in the background after the start, or when the first picture comes. */
+  pictures() {
+    const names = this.#app.packages.filter((name) => this.#onlyForPictures(name));
+    this.#pictures ??= names.length ? this.load(names) : Promise.resolve();
+    this.#pictures.catch(() => (this.#pictures = undefined)); // a later call tries again
+    return this.#pictures;
+  }
+
+  /**
+   * Pillow is imported by the core when it decodes a picture, and not before: an app that never gets one does not wait for it.
+   * @param {string} name
+   */
+  #onlyForPictures(name) {
+    return name.toLowerCase() === "pillow" && !this.#importsPillow;
+  }
+
+  #importsPillow = false;
+
+  async #appFiles() {
+    const files = await Promise.all(
+      Object.entries(this.#app.files).map(async ([name, path]) => ({ name, data: await this.#assets.bytes(path) })),
+    );
+    const decoder = new TextDecoder();
+    this.#importsPillow = files.some(({ name, data }) => name.endsWith(".py") && /\bPIL\b/.test(decoder.decode(data)));
+    return files;
+  }
+
+  /** @param {string} name */
+  async #wheel(name) {
+    return { name, bytes: await this.#assets.bytes(this.#wheelPath(name)) };
+  }
+
+  /** @param {string[]} names */
+  #wheels(names) {
+    return names.map((name) => this.#wheelPath(name));
+  }
+
+  /** @param {string} name */
+  #wheelPath(name) {
+    const url = new URL(this.#entry(name).file_name, this.#assets.url(this.#site.python.folder));
+    const path = this.#assets.pathOf(url);
+    if (path === null) throw new Error(`site.json: package ${name}: ${url} is not among the site's files`);
+    return path;
+  }
+
+  /** @param {string} name */
+  #entry(name) {
+    const entry = this.#site.python.lock.packages[name.toLowerCase()];
+    if (!entry) throw new Error(`site.json: python.lock has no package ${name}`);
+    return entry;
+  }
+
+  /** @param {string} name of a file of Pyodide's */
+  #file(name) {
+    return this.#site.python.folder + name;
+  }
+}
+
+/** @typedef {{mkdirTree(path: string): void, writeFile(path: string, data: Uint8Array, options?: object): void}} FileSystem */
+
+/**
+ * @param {FileSystem} fs
+ * @param {string} folder
+ * @param {{name: string, data: Uint8Array}[]} files with "/" between folders
+ */
+function writeFiles(fs, folder, files) {
+  const made = new Set();
+  for (const { name, data } of files) {
+    const path = `${folder}/${name}`;
+    const parent = path.slice(0, path.lastIndexOf("/"));
+    if (!made.has(parent)) fs.mkdirTree(parent);
+    made.add(parent);
+    fs.writeFile(path, data, { canOwn: true });
+  }
+}
+
+/** @param {PyodideAPI} pyodide */
+function sitePackagesOf(pyodide) {
+  return pyodide.runPython("import site; site.getsitepackages()[0]");
+}

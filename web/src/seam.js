@@ -1,0 +1,60 @@
+/**
+ * Makes everything in a worker that fetches a file of the site fetch it through Assets.
+ *
+ * Pyodide and ONNX Runtime Web download their own files, and what goes wrong there is silent: a missing pyodide.asm.wasm
+ * leaves loadPyodide pending for ever, a wheel that is an HTML page is skipped. Both use only `fetch` and
+ * `WebAssembly.instantiateStreaming`, so these two are where checked bytes, and modules that are compiled already, go in.
+ * It also stands in for streaming compilation in browsers that lack it and on hosts that send .wasm with another MIME type.
+ */
+
+/** @import { Assets } from "./assets.js" */
+
+/**
+ * @param {Assets} assets
+ * @returns {Promise<never>} rejects with the first file that failed; whoever waits for a library races against it
+ */
+export function fetchThrough(assets) {
+  /** @type {WeakMap<Response, string>} answers whose body is a compiled module, by path */
+  const modules = new WeakMap();
+  const plainFetch = self.fetch.bind(self);
+  const plainStreaming = WebAssembly.instantiateStreaming?.bind(WebAssembly);
+  /** @type {(error: unknown) => void} */
+  let fail = () => {};
+  /** @type {Promise<never>} */
+  const failed = new Promise((_, reject) => (fail = reject));
+  failed.catch(() => {});
+
+  self.fetch = async (input, init) => {
+    const path = assets.pathOf(input instanceof Request ? input.url : input);
+    if (path === null || init?.cache === "reload") return plainFetch(input, init);
+    try {
+      if (!path.endsWith(".wasm")) return new Response(await assets.bytes(path), { headers: { "content-type": mimeOf(path) } });
+      await assets.wasm(path);
+      const response = new Response(null, { headers: { "content-type": "application/wasm" } });
+      modules.set(response, path);
+      return response;
+    } catch (error) {
+      fail(error);
+      throw error;
+    }
+  };
+
+  WebAssembly.instantiateStreaming = async (source, imports) => {
+    const response = await source;
+    const path = modules.get(response);
+    if (path === undefined) {
+      if (plainStreaming) return plainStreaming(response, imports);
+      return WebAssembly.instantiate(await response.arrayBuffer(), imports);
+    }
+    const module = await assets.wasm(path);
+    return { module, instance: await WebAssembly.instantiate(module, imports) };
+  };
+  return failed;
+}
+
+/** @param {string} path */
+function mimeOf(path) {
+  if (/\.m?js$/.test(path)) return "text/javascript";
+  if (path.endsWith(".json")) return "application/json";
+  return "application/octet-stream";
+}
