@@ -2,6 +2,8 @@
 
 The classes and fields are those of onnx.proto, in Python's spelling. `protobuf.py` reads and writes them.
 Weights are not copied: `Tensor.data` is a slice of the file's bytes until somebody asks for an array.
+`unknown` keeps the encoded fields that have no name here (training information, device placement, fields of a later
+ONNX), so that a file can be written back with them. Types are equal when they mean the same; all else by identity.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ __all__ = [
     "MapType",
     "Model",
     "Node",
+    "OpaqueType",
     "OptionalType",
     "SequenceType",
     "SparseTensor",
@@ -36,10 +39,12 @@ Dim = int | str | None  # a size, a symbol ("batch"), or unknown
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """Type of a tensor value. ``shape`` is None where even the rank is unknown."""
+    """Type of a tensor value. ``shape`` is None where even the rank is unknown; ``denotations`` is one text a dim."""
 
     elem_type: DataType
     shape: tuple[Dim, ...] | None = None
+    denotations: tuple[str, ...] = field(default=(), compare=False)
+    unknown: bytes = field(default=b"", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,8 @@ class SparseTensorType:
 
     elem_type: DataType
     shape: tuple[Dim, ...] | None = None
+    denotations: tuple[str, ...] = field(default=(), compare=False)
+    unknown: bytes = field(default=b"", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,7 @@ class SequenceType:
     """Type of a list of values of one type."""
 
     elem_type: Type | None
+    unknown: bytes = field(default=b"", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +70,7 @@ class OptionalType:
     """Type of a value that may be absent."""
 
     elem_type: Type | None
+    unknown: bytes = field(default=b"", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +79,19 @@ class MapType:
 
     key_type: DataType
     value_type: Type | None
+    unknown: bytes = field(default=b"", compare=False)
 
 
-Type = TensorType | SparseTensorType | SequenceType | OptionalType | MapType
+@dataclass(frozen=True, slots=True)
+class OpaqueType:
+    """A type that only custom operators understand."""
+
+    domain: str
+    name: str
+    unknown: bytes = field(default=b"", compare=False)
+
+
+Type = TensorType | SparseTensorType | SequenceType | OptionalType | MapType | OpaqueType
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +102,7 @@ class ValueInfo:
     type: Type | None = None
     doc: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
+    unknown: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +121,9 @@ class Tensor:
 
     Args:
         data: little-endian packed elements, as in TensorProto.raw_data, whatever field the file used;
-            empty where ``external`` says where they are, or where ``strings`` holds them.
+            empty where ``strings`` holds them, or where ``external`` says where they are and nobody fetched them.
         strings: elements of a STRING tensor.
+        external: where the elements lay; ``data`` holds them too once they were fetched.
     """
 
     name: str
@@ -113,6 +134,7 @@ class Tensor:
     external: ExternalData | None = None
     doc: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
+    unknown: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,6 +166,7 @@ class Attribute:
     value: Any = None
     ref_attr_name: str = ""
     doc: str = ""
+    unknown: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,6 +182,7 @@ class Node:
     overload: str = ""
     doc: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
+    unknown: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,6 +199,7 @@ class Graph:
     doc: str = ""
     quantization_annotation: tuple[tuple[str, Mapping[str, str]], ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
+    unknown: bytes = b""
 
     @property
     def feeds(self) -> tuple[ValueInfo, ...]:
@@ -199,6 +224,7 @@ class Function:
     value_info: tuple[ValueInfo, ...] = ()
     doc: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
+    unknown: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -215,3 +241,4 @@ class Model:
     model_version: int = 0
     doc: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
+    unknown: bytes = b""
