@@ -21,6 +21,7 @@ from .model import Attribute, Function, Graph, Model, Node, SparseTensor, Tensor
 from .ops.narrow import call_widened
 from .ops.registry import Operator, find
 from .providers.base import Value
+from .tensors import to_array, to_dense
 
 __all__ = ["Program", "Run", "Subgraph", "compile_model"]
 
@@ -51,7 +52,6 @@ class Scope:
 
     opsets: Mapping[str, int]
     functions: Mapping[tuple[str, str, str], Function]
-    constant: Callable[[Tensor], Value]
     outer: frozenset[str] = frozenset()
     references: Mapping[str, Attribute] | None = None  # attributes of the function call being compiled
     depth: int = 0
@@ -215,14 +215,10 @@ class Subgraph:
         return self.program(inputs, self.captured, self.run)
 
 
-def compile_model(model: Model, constant: Callable[[Tensor], Value]) -> Program:
-    """Make a model runnable.
-
-    Args:
-        constant: decodes a tensor.
-    """
+def compile_model(model: Model) -> Program:
+    """Make a model runnable. Raises: InvalidModel, UnsupportedOp: as `Program` does."""
     functions = {(_domain(f.domain), f.name, f.overload): f for f in model.functions}
-    return _compile_graph(model.graph, Scope(model.opset_imports, functions, constant))
+    return _compile_graph(model.graph, Scope(model.opset_imports, functions))
 
 
 def describe(node: Node, index: int) -> str:
@@ -237,22 +233,11 @@ def _domain(name: str) -> str:
 
 
 def _compile_graph(graph: Graph, scope: Scope) -> Program:
-    constants = {tensor.name: _frozen(scope.constant(tensor)) for tensor in graph.initializers}
+    constants = {tensor.name: _frozen(to_array(tensor)) for tensor in graph.initializers}
     for sparse in graph.sparse_initializers:
-        constants[sparse.name] = _frozen(_dense(sparse, scope.constant))
+        constants[sparse.name] = _frozen(to_dense(sparse))
     inputs = [v.name for v in graph.inputs]
     return Program(graph.name, graph.nodes, inputs, [v.name for v in graph.outputs], constants, scope)
-
-
-def _dense(sparse: SparseTensor, constant: Callable[[Tensor], Value]) -> Value:
-    """A sparse constant with its zeros written out; operators know dense tensors only."""
-    values, indices = constant(sparse.values), constant(sparse.indices)
-    result = np.zeros(sparse.dims, values.dtype)
-    if indices.ndim == 1:
-        result.reshape(-1)[indices] = values
-    else:
-        result[tuple(indices.T)] = values
-    return result
 
 
 def _frozen(value: Value) -> Value:
@@ -325,7 +310,7 @@ def _compile_operator(node: Node, index: int, attributes: Mapping[str, Attribute
         elif attribute.type == _GRAPHS:
             raise UnsupportedOp(f'attribute "{name}" is a list of graphs, which no operator of ONNX has')
         else:
-            keywords[name] = _python_value(attribute.value, scope)
+            keywords[name] = _python_value(attribute.value)
     if operator.wants_n_outputs:
         keywords["n_outputs"] = len(node.outputs)
     captures = frozenset(name for g in graphs.values() for name in g.program.captures)
@@ -353,16 +338,16 @@ def _check_signature(operator: Operator, node: Node, attributes: Mapping[str, At
         raise UnsupportedOp(f'attribute "{name}" is unknown for opset {operator.since}; known: {known}')
 
 
-def _python_value(value: Any, scope: Scope) -> Any:
+def _python_value(value: Any) -> Any:
     """An attribute's value as an operator takes it."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
     if isinstance(value, Tensor):
-        return _frozen(scope.constant(value))
+        return _frozen(to_array(value))
     if isinstance(value, SparseTensor):
-        return _frozen(_dense(value, scope.constant))
+        return _frozen(to_dense(value))
     if isinstance(value, tuple):
-        return tuple(_python_value(item, scope) for item in value)
+        return tuple(_python_value(item) for item in value)
     return value
 
 

@@ -12,6 +12,14 @@ __all__ = ["Operator", "find", "load_all", "op", "registered"]
 
 MODULES = (
     # structure: shapes, movement, control flow, containers
+    "shape",
+    "joining",
+    "indexing",
+    "selecting",
+    "casting",
+    "generating",
+    "control",
+    "sequence",
     # quantized and com.microsoft
     # mathematics (one line a module)
 )

@@ -132,7 +132,9 @@ def _round_small(values: Array, data_type: DataType, saturate: bool) -> Array:
 
 
 def _round_power_of_two(values: Array, saturate: bool, round_mode: str) -> Array:
-    mantissa, exponent = np.frexp(np.abs(values).astype(np.float64))  # value = mantissa * 2**exponent, mantissa in [.5, 1)
+    mantissa, exponent = np.frexp(
+        np.abs(values).astype(np.float64)
+    )  # value = mantissa * 2**exponent, mantissa in [.5, 1)
     power = exponent - 1
     if round_mode == "up":
         power = power + (mantissa > 0.5)

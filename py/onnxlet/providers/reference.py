@@ -14,7 +14,6 @@ from ..dtypes import Narrow
 from ..errors import InvalidInput, ProviderError
 from ..execute import Program, Run, compile_model
 from ..model import Model
-from ..tensors import to_array
 from .base import Value
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ class ReferenceExecutable:
         ops.load_all()
         self.profile: list[dict[str, Any]] | None = [] if profiling else None
         self._started_s = time.perf_counter()
-        self._program: Program | None = compile_model(model, to_array)
+        self._program: Program | None = compile_model(model)
 
     def run(
         self, fetches: Sequence[str], feeds: Mapping[str, Value], *, cancelled: Callable[[], bool] | None = None
@@ -115,7 +114,7 @@ def _guarded(value: Value) -> Value:
 
 
 def _handed_out(fetches: Sequence[str], values: Mapping[str, Value]) -> list[Value]:
-    """The fetches as arrays of the caller's own: contiguous, and sharing no memory with feeds, weights or each other."""
+    """The fetches as the caller's own arrays: contiguous, sharing no memory with feeds, weights or each other."""
     seen: set[int] = set()
 
     def own(value: Value) -> Value:
