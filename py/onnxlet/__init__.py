@@ -3,6 +3,7 @@
 `InferenceSession` and its helpers have onnxruntime's names and behaviour.
 """
 
+from .app import App, Example
 from .errors import BuildError, InvalidInput, InvalidModel, OnnxletError, ProviderError, Refused, UnsupportedOp
 from .ops.registry import op
 from .session import (
@@ -17,6 +18,23 @@ from .session import (
     get_all_providers,
     get_available_providers,
     get_device,
+)
+from .values import (
+    Audio,
+    Box,
+    Boxes,
+    Choice,
+    Drawing,
+    Field,
+    File,
+    Image,
+    Json,
+    Labels,
+    Mask,
+    Number,
+    Table,
+    Tensor,
+    Text,
 )
 
 __version__ = "0.1.0"
@@ -36,6 +54,24 @@ __all__ = [  # noqa: RUF022 (grouped by what they are for)
     "get_device",
     # custom operators
     "op",
+    # apps: what they take and show
+    "App",
+    "Audio",
+    "Box",
+    "Boxes",
+    "Choice",
+    "Drawing",
+    "Example",
+    "Field",
+    "File",
+    "Image",
+    "Json",
+    "Labels",
+    "Mask",
+    "Number",
+    "Table",
+    "Tensor",
+    "Text",
     # what can go wrong
     "BuildError",
     "InvalidInput",
