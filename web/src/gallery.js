@@ -1,0 +1,49 @@
+/** The front page of a site with several apps: a card an app, from the manifest. */
+
+import { byId, h } from "./dom.js";
+import { bytes, language, t, translate } from "./words.js";
+
+/** @import { Site, SiteApp } from "./protocol.js" */
+
+/** @type {{site: string, root: string}} */
+const config = JSON.parse(byId("onnxlet").textContent ?? "");
+const root = new URL(config.root, document.baseURI);
+
+translate();
+try {
+  const response = await fetch(new URL(config.site, root));
+  if (!response.ok) throw new Error(`${config.site}: ${response.status} ${response.statusText}`);
+  fill(await response.json());
+} catch (error) {
+  byId("cards").replaceWith(h("p", { class: "notice notice-stop", role: "alert" }, t("no_site", { message: /** @type {Error} */ (error).message })));
+}
+
+/** @param {Site} site */
+function fill(site) {
+  byId("cards").append(...site.apps.map((app) => card(site, app)));
+  const date = new Date(site.build.time);
+  byId("build").textContent = t("build", { version: site.build.onnxlet, date: date.toLocaleDateString(language, { dateStyle: "medium" }) });
+}
+
+/** @param {Site} site @param {SiteApp} app */
+function card(site, app) {
+  const size = t("first_download", { size: bytes(firstVisit(site, app)) });
+  return h("li", {},
+    h("a", { class: "card gallery-card", href: new URL(app.page, root).href },
+      h("h2", {}, app.title),
+      h("p", { class: "gallery-text" }, app.description),
+      h("p", { class: "fine gallery-foot" }, h("span", {}, size), h("span", { class: "gallery-open" }, `${t("open")} →`))));
+}
+
+/**
+ * Bytes that a first visit loads on WASM: the page, Python, ONNX Runtime and what the app brings.
+ * @param {Site} site
+ * @param {SiteApp} app
+ */
+function firstVisit(site, app) {
+  const groups = new Set(["page", "python", "ort-wasm", `app:${app.name}`, ...app.packages.map((name) => `package:${name}`)]);
+  let total = 0;
+  for (const file of Object.values(site.files)) if (groups.has(file.group)) total += file.bytes;
+  for (const id of Object.values(app.models)) total += site.models[id]?.variants[0]?.bytes ?? 0;
+  return total;
+}

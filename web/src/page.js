@@ -1,0 +1,139 @@
+/**
+ * The page of one app: reads the manifest, starts the client at once, and builds the form while the runtime loads.
+ * It knows kinds of values, not what a model means, and nothing of the worker beyond client.js.
+ */
+
+import { Client } from "./client.js";
+import { byId, h } from "./dom.js";
+import { notify, watchNetwork } from "./notices.js";
+import { StatusPanel } from "./status.js";
+import { whyUnsupported } from "./support.js";
+import { tabs } from "./tabs.js";
+import { View } from "./view.js";
+import { language, t, translate } from "./words.js";
+
+/** @import { BackendChoice, Site, SiteApp } from "./protocol.js" */
+
+/** @type {{app: string, site: string, root: string}} */
+const config = JSON.parse(byId("onnxlet").textContent ?? "");
+const root = new URL(config.root, document.baseURI);
+
+translate();
+watchNetwork();
+const problem = whyUnsupported();
+if (problem) refuse(problem);
+else await open();
+
+async function open() {
+  /** @type {Site} */
+  let site;
+  try {
+    const response = await fetch(new URL(config.site, root));
+    if (!response.ok) throw new Error(`${config.site}: ${response.status} ${response.statusText}`);
+    site = await response.json();
+  } catch (error) {
+    return refuse(t("no_site", { message: /** @type {Error} */ (error).message }));
+  }
+  const app = site.apps.find(({ name }) => name === config.app);
+  if (!app) return refuse(t("no_site", { message: `${config.site} has no app "${config.app}"` }));
+  begin(site, app);
+  furnish(site);
+}
+
+/** @param {Site} site @param {SiteApp} app */
+function begin(site, app) {
+  const client = new Client({ site, root, app: app.name });
+  const backend = wantedBackend();
+  const panel = new StatusPanel({
+    backend,
+    choose: (choice) => void client.restart({ backend: choice }),
+    status: () => client.status(),
+  });
+  /** @type {View[]} */
+  const views = [];
+  client.on("progress", (progress) => panel.progress(progress));
+  client.on("status", (event) => {
+    panel.state(event);
+    for (const view of views) view.state(event);
+    if (event.state === "ready") document.documentElement.dataset.ready = "";
+  });
+  client.on("gone", ({ reason, restarting }) => {
+    if (restarting) panel.choose(restarting);
+    notify("gone", reason);
+  });
+  client.on("update", () => notify("update", t("update"), { label: t("reload"), onclick: () => client.reload() }));
+  client.on("offline", (event) => panel.offline(event));
+  void client.start({ backend });
+
+  const hooks = {
+    say,
+    ran: panel.ran.bind(panel),
+    restart(/** @type {BackendChoice | undefined} */ choice) {
+      if (choice) panel.choose(choice);
+      void client.restart(choice ? { backend: choice } : {});
+    },
+  };
+  for (const schema of app.functions) {
+    const examples = app.examples.filter((example) => example.function === schema.name);
+    const intro = schema.doc.trim() !== app.description.trim();
+    views.push(new View({ schema, examples, client, root, intro, hooks }));
+  }
+  arrange(app, views);
+}
+
+/** @param {SiteApp} app @param {View[]} views */
+function arrange(app, views) {
+  const work = byId("work");
+  let shown = 0;
+  const show = (/** @type {number} */ chosen) => {
+    shown = chosen;
+    views.forEach((view, i) => view.show(i === chosen));
+  };
+  if (views.length > 1) {
+    work.append(tabs(views.map((view, i) => ({ name: app.functions[i]?.title ?? "", panel: view.element })), show));
+  }
+  work.append(...views.map((view) => view.element));
+  show(0);
+
+  // A file dropped beside a field would otherwise replace the page.
+  document.addEventListener("dragover", (event) => event.preventDefault());
+  document.addEventListener("drop", (event) => {
+    event.preventDefault();
+    const file = event.dataTransfer?.files[0];
+    if (file) views[shown]?.take(file);
+  });
+  document.addEventListener("paste", (event) => {
+    const file = event.clipboardData?.files[0];
+    if (file && views[shown]?.take(file)) event.preventDefault();
+  });
+}
+
+/** A link may name the backend: `?backend=wasm`. @returns {BackendChoice} */
+function wantedBackend() {
+  const wanted = new URLSearchParams(location.search).get("backend");
+  return wanted === "webgpu" || wanted === "wasm" || wanted === "python" ? wanted : "auto";
+}
+
+/** @param {Site} site */
+function furnish(site) {
+  const date = new Date(site.build.time);
+  const written = Number.isNaN(date.getTime()) ? "" : date.toLocaleDateString(language, { dateStyle: "medium" });
+  byId("build").textContent = t("build", { version: site.build.onnxlet, date: written });
+  const home = /** @type {HTMLAnchorElement} */ (byId("home"));
+  home.hidden = site.apps.length < 2;
+  home.href = new URL("index.html", root).href;
+}
+
+/** @param {string} text - for screen readers */
+function say(text) {
+  byId("announce").textContent = text;
+}
+
+/** @param {string} reason - why nothing can run; takes the place of the form */
+function refuse(reason) {
+  byId("work").append(h("div", { class: "notice notice-stop", role: "alert" }, h("p", {}, reason)));
+  const chip = byId("status");
+  chip.dataset.state = "failed";
+  chip.setAttribute("disabled", "");
+  byId("status-text").textContent = t("failed");
+}

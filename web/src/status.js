@@ -1,0 +1,164 @@
+/**
+ * The status chip and the panel behind it: what runs, where, why, how fast, and how much memory it takes; and the switch
+ * between backends.
+ */
+
+import { latencyChart, median } from "./chart.js";
+import { byId, h } from "./dom.js";
+import { bytes, count, duration, named, percent, t } from "./words.js";
+
+/** @import { BackendChoice, ClientEvents, Progress, Ready, Status, Timing } from "./protocol.js" */
+/** @import { Word } from "./words.js" */
+
+/** @type {BackendChoice[]} */
+const choices = ["auto", "webgpu", "wasm", "python"];
+
+export class StatusPanel {
+  #chip = byId("status");
+  #text = byId("status-text");
+  #panel = byId("panel");
+  #progress = /** @type {HTMLProgressElement} */ (byId("progress"));
+  #runs = h("div");
+  #facts = h("div");
+  #memory = h("p", { class: "figure" }, "–");
+  #offline = h("p", { class: "fine" });
+  /** @type {Map<BackendChoice, HTMLInputElement>} */
+  #radios = new Map();
+  /** @type {Ready | null} */
+  #ready = null;
+  /** Runs since the last start. @type {Timing[]} */
+  #timings = [];
+  #askStatus;
+
+  /**
+   * @param {{backend: BackendChoice, choose: (backend: BackendChoice) => void, status: () => Promise<Status | null>}} options
+   */
+  constructor({ backend, choose, status }) {
+    this.#askStatus = status;
+    const switches = choices.map((choice) => {
+      const radio = h("input", { type: "radio", name: "backend", value: choice, onchange: () => choose(choice) });
+      radio.checked = choice === backend;
+      this.#radios.set(choice, radio);
+      return h("label", { class: "segment" }, radio, h("span", {}, t(`backend_${choice}`)));
+    });
+    const title = h("h2", { id: "backend-title" }, t("backend"));
+    this.#panel.append(
+      h("div", { class: "panel-part" }, title,
+        h("div", { class: "segments", role: "radiogroup", "aria-labelledby": "backend-title" }, ...switches),
+        this.#facts),
+      h("div", { class: "panel-part" }, h("h2", {}, t("speed")), this.#runs),
+      h("div", { class: "panel-part" }, h("h2", {}, t("memory")), this.#memory, this.#offline, h("p", { class: "fine" }, t("privacy"))));
+    this.#chip.addEventListener("click", () => this.toggle());
+    this.#panel.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      this.toggle(false);
+      this.#chip.focus();
+    });
+    this.#drawRuns();
+  }
+
+  /** @param {boolean} [open] */
+  toggle(open = Boolean(this.#panel.hidden)) {
+    this.#panel.hidden = !open;
+    this.#chip.setAttribute("aria-expanded", String(open));
+    if (open) void this.#refresh();
+  }
+
+  /** @param {Progress} progress */
+  progress({ stage, loaded, total }) {
+    const loading = loaded < total;
+    const share = total > 0 ? loaded / total : 0;
+    this.#progress.hidden = false;
+    this.#progress.value = share;
+    const size = h("span", { class: "chip-more" }, t("loading_bytes", { loaded: bytes(loaded), total: bytes(total) }));
+    if (loading) this.#text.replaceChildren(t("loading", { percent: percent(share) }), size);
+    else this.#text.textContent = `${named("stage", stage)}…`;
+  }
+
+  /** @param {ClientEvents["status"]} event */
+  state({ state, ready }) {
+    this.#chip.dataset.state = state;
+    if (state === "starting") {
+      this.#ready = null;
+      this.#timings = [];
+      this.#text.textContent = t("starting");
+      this.#drawRuns();
+      this.#facts.replaceChildren();
+    }
+    if (state === "failed" || state === "stopped") this.#text.textContent = t("failed");
+    if (state !== "starting") this.#progress.hidden = true;
+    if (!ready) return;
+    if (ready !== this.#ready) {
+      this.#ready = ready;
+      this.#drawRuns();
+      this.#drawFacts(ready);
+      void this.#refresh();
+    }
+    this.#text.textContent = summary(ready);
+  }
+
+  /** @param {BackendChoice} backend - chosen by somebody other than the switch */
+  choose(backend) {
+    const radio = this.#radios.get(backend);
+    if (radio) radio.checked = true;
+  }
+
+  /** @param {Timing} timing */
+  ran(timing) {
+    this.#timings.push(timing);
+    this.#drawRuns();
+    void this.#refresh();
+  }
+
+  /** @param {ClientEvents["offline"]} event */
+  offline({ ready, reason }) {
+    this.#offline.textContent = ready ? t("cached") : `${t("not_cached")} ${reason}`;
+  }
+
+  /** Asks the worker only while somebody looks. */
+  async #refresh() {
+    if (this.#panel.hidden || !this.#ready) return;
+    const status = await this.#askStatus();
+    if (!status) return;
+    this.#memory.textContent = bytes(status.memory_bytes);
+    this.#drawFacts(status);
+  }
+
+  /** @param {Status} status */
+  #drawFacts(status) {
+    const placement = typeof status.placement === "string" ? status.placement : "";
+    this.#facts.replaceChildren(
+      h("p", { class: "figure" }, t("runs_on", { backend: t(`backend_${status.backend}`) })),
+      h("p", { class: "fine", dir: "auto" }, status.reason),
+      facts([
+        [t("threads"), status.backend === "wasm" ? String(status.threads) : ""],
+        [t("waits"), t(`waits_${status.waits}`)],
+        [t("python"), status.python],
+        [t("placement"), placement],
+      ]));
+  }
+
+  #drawRuns() {
+    const [first, ...later] = this.#timings.map(({ total_ms: ms }) => ms);
+    this.#runs.replaceChildren(
+      facts([
+        [t("cold"), this.#ready ? duration(this.#ready.load_ms) : ""],
+        [t("first_run"), first === undefined ? "" : duration(first)],
+        [t("warm"), later.length ? duration(median(later)) : ""],
+        [t("best"), later.length ? duration(Math.min(...later)) : ""],
+      ]),
+      latencyChart(this.#timings));
+  }
+}
+
+/** @param {Status} status */
+function summary({ backend, threads }) {
+  const name = t(/** @type {Word} */ (`backend_${backend}`));
+  return backend === "wasm" ? `${name}, ${count("threads", threads)}` : name;
+}
+
+/** @param {[string, string][]} rows - those without a value are left out */
+function facts(rows) {
+  const known = rows.filter(([, value]) => value);
+  return h("dl", { class: "facts" }, ...known.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+}

@@ -1,0 +1,52 @@
+/** Boxes over the picture that they were found in, and the same as a list. */
+
+import { h, svg } from "../../dom.js";
+import { count, percent, t } from "../../words.js";
+import { paintRgba } from "../picture.js";
+
+/** @typedef {{label: string, score: number, box: [number, number, number, number]}} Box corners x0, y0, x1, y1, pixels */
+
+const HUES = 6; // classes .hue-0 ... in result.css
+
+/** @type {import("../widget.js").MakeOutput} */
+export function boxes(display, buffers) {
+  const { width, height } = display;
+  /** @type {Box[]} */
+  const items = display.items ?? [];
+  const picture = display.buffer === undefined ? null : buffers[display.buffer];
+  const kinds = [...new Set(items.map(({ label }) => label))];
+  const hue = (/** @type {Box} */ { label }) => `hue-${kinds.indexOf(label) % HUES}`;
+  const summary = items.length
+    ? `${count("boxes", items.length)}: ${items.map(({ label }) => label).join(", ")}`
+    : t("no_boxes");
+  const overlay = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "overlay", "aria-hidden": "true" },
+    ...items.map((item) => outline(item, hue(item))));
+  const stage = h("div", { class: "stage", role: "img", "aria-label": summary },
+    picture ? paintRgba(picture, width, height) : h("canvas", { class: "picture blank", width, height }),
+    overlay,
+    ...items.map((item) => tag(item, hue(item), width, height)));
+  const list = h("ul", { class: "legend" }, ...items.map((item) =>
+    h("li", { class: hue(item) }, h("span", { class: "swatch", "aria-hidden": "true" }), text(item))));
+  const element = h("div", { class: "stack" }, stage, items.length ? list : h("p", { class: "fine" }, summary));
+  return { element, summary };
+}
+
+/** @param {Box} item @param {string} hue */
+function outline({ box: [x0, y0, x1, y1] }, hue) {
+  return svg("rect", { class: `outline ${hue}`, x: x0, y: y0, width: Math.max(0, x1 - x0), height: Math.max(0, y1 - y0) });
+}
+
+/** @param {Box} item @param {string} hue @param {number} width @param {number} height */
+function tag(item, hue, width, height) {
+  const node = h("span", { class: `tag ${hue}`, "aria-hidden": "true" }, item.label);
+  const [x0, y0] = item.box;
+  node.style.left = `${(100 * Math.min(Math.max(x0, 0), width)) / width}%`;
+  node.style.top = `${(100 * Math.min(Math.max(y0, 0), height)) / height}%`;
+  if (y0 / height < 0.06) node.classList.add("inside"); // no room above the box
+  return node;
+}
+
+/** @param {Box} item */
+function text({ label, score }) {
+  return Number.isFinite(Number(score)) ? `${label} ${percent(Number(score), 0)}` : label;
+}
