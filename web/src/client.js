@@ -21,6 +21,8 @@ const STALL_S = 90;
 
 const STOPPED = { type: "Stopped", message: "Stopped before it finished." };
 
+const GPU_FAILED = { type: "ProviderError", message: "The GPU failed during a run." };
+
 /** @typedef {{worker: Worker, api: Comlink.Remote<WorkerApi>, ended: Promise<Failure>, end: (why: AppError) => void}} Running */
 
 export class Client {
@@ -146,8 +148,11 @@ export class Client {
       this.#emit("status", { state: "running", ready });
       const asked = running.api.call(fn, inputs, buffers).catch(lostWords);
       const answer = /** @type {CallResult} */ (await Promise.race([asked, running.ended]));
-      if ("error" in answer && answer.broken) {
-        await this.#replace(answer);
+      if (answer.broken && this.#running === running) {
+        const why = "error" in answer ? answer.error : GPU_FAILED;
+        const replaced = this.#replace({ error: why, broken: answer.broken });
+        if (!("error" in answer)) return answer;
+        await replaced;
         continue;
       }
       if (this.#running === running) this.#emit("status", { state: "ready", ready });

@@ -140,7 +140,15 @@ export interface Failure {
   broken?: "webgpu" | "threads";
 }
 
-export type CallResult = { outputs: WireValue[]; buffers: Uint8Array[]; timing: Timing } | Failure;
+export interface Answer {
+  outputs: WireValue[];
+  buffers: Uint8Array[];
+  timing: Timing;
+  /** As in Failure: the answer is right, made by what took over. */
+  broken?: "webgpu";
+}
+
+export type CallResult = Answer | Failure;
 
 // ---- the worker's API (through Comlink) ------------------------------------------------------------------------
 

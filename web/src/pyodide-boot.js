@@ -76,6 +76,7 @@ export class Python {
         writeFiles(fs, APP, await sources);
       },
     });
+    starting.catch(() => {}); // it follows from a file that failed, which is what is told
     // A file that fails inside Pyodide's own fetches leaves loadPyodide pending for ever.
     /** @type {PyodideAPI} */
     const pyodide = await Promise.race([files.then(() => starting), this.#failed]);
