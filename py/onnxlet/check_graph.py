@@ -17,7 +17,8 @@ from .tensors import flat_indices
 __all__ = ["captures", "check", "describe", "map_subgraphs", "reads", "subgraphs"]
 
 GRAPH, GRAPHS, SPARSE_TENSOR, SPARSE_TENSORS = 5, 10, 11, 12  # AttributeProto.AttributeType
-UNFOLDED_LIMIT = 1_000_000  # nodes after unfolding function calls; real models stay under 100,000
+MAX_UNFOLDED = 1_000_000  # nodes after unfolding function calls; real models stay under 100,000
+MAX_NESTING = 64  # subgraphs and functions within each other; real models stay under 10
 
 FunctionKey = tuple[str, str, str]  # domain, name, overload
 
@@ -132,8 +133,6 @@ def _check_nodes(
     needs = [reads(node) for node in nodes]
     for index, node in enumerate(nodes):
         label = f"{where}: {describe(node, index)}"
-        if not node.op_type:
-            raise InvalidModel(f"{label}: has no op_type")
         if node.domain not in domains:
             raise InvalidModel(
                 f'{label}: the model does not import the operators of domain "{node.domain or "ai.onnx"}"'
@@ -183,47 +182,52 @@ def _topological(
             if not missing[user]:
                 heapq.heappush(ready, user)
     if len(order) < len(nodes):
-        circle = [next(index for index, count in enumerate(missing) if count)]
-        while True:  # every node that is left waits for another one that is left
-            circle.append(next(other for other in waiting[circle[-1]] if missing[other]))
-            if circle[-1] in circle[:-1]:
-                circle = circle[circle.index(circle[-1]) :]
-                break
-        path = " <- ".join(describe(nodes[index], index) for index in circle[:8])
+        at = next(index for index, count in enumerate(missing) if count)
+        steps: dict[int, None] = {}  # every node that is left waits for another one that is left
+        while at not in steps:
+            steps[at] = None
+            at = next(other for other in waiting[at] if missing[other])
+        circle = list(steps)[list(steps).index(at) :]
+        path = " <- ".join(describe(nodes[index], index) for index in [*circle[:8], circle[0]])
         raise InvalidModel(f"{where}: nodes wait for each other in a circle: {path}")
     return order
 
 
 def _check_calls(graph: Graph, functions: Mapping[FunctionKey, Function]) -> None:
-    """Refuse functions that call themselves, and calls that unfold to more nodes than anybody could run."""
-    sizes: dict[FunctionKey, int] = {}
+    """Refuse functions that call themselves, and what unfolds deeper or to more nodes than anybody could run."""
+    measured: dict[FunctionKey, tuple[int, int]] = {}
     open_calls: list[FunctionKey] = []
 
-    def size(nodes: Iterable[Node]) -> int:
-        total = 0
+    def measure(nodes: Iterable[Node], depth: int) -> tuple[int, int]:
+        """Nodes within, and levels of subgraphs and functions below."""
+        size = height = 0
         for node in nodes:
-            total += 1 + sum(size(inner.nodes) for inner in subgraphs(node))
+            inner = [measure(subgraph.nodes, depth + 1) for subgraph in subgraphs(node)]
             key = (node.domain, node.op_type, node.overload)
             if key in functions:
-                total += function_size(key)
-            if total > UNFOLDED_LIMIT:
-                raise InvalidModel(f"the model's function calls unfold to more than {UNFOLDED_LIMIT} nodes")
-        return total
+                inner.append(measure_call(key, depth + 1))
+            size += 1 + sum(s for s, _ in inner)
+            height = max([height, *(h + 1 for _, h in inner)])
+            if size > MAX_UNFOLDED:
+                raise InvalidModel(f"the model's function calls unfold to more than {MAX_UNFOLDED} nodes")
+            if depth + height > MAX_NESTING:
+                raise InvalidModel(f"subgraphs and functions are nested more than {MAX_NESTING} deep")
+        return size, height
 
-    def function_size(key: FunctionKey) -> int:
+    def measure_call(key: FunctionKey, depth: int) -> tuple[int, int]:
         if key in open_calls:
             raise InvalidModel(f'function "{key[1]}" calls itself ({" -> ".join(k[1] for k in [*open_calls, key])})')
-        if len(open_calls) >= 64:
-            raise InvalidModel(f'function "{key[1]}" is called through 64 others, deeper than can be run')
-        if key not in sizes:
+        if depth > MAX_NESTING:
+            raise InvalidModel(f"subgraphs and functions are nested more than {MAX_NESTING} deep")
+        if key not in measured:
             open_calls.append(key)
-            sizes[key] = size(functions[key].nodes)
+            measured[key] = measure(functions[key].nodes, depth)
             open_calls.pop()
-        return sizes[key]
+        return measured[key]
 
     for key in functions:
-        function_size(key)
-    size(graph.nodes)
+        measure_call(key, 1)
+    measure(graph.nodes, 0)
 
 
 def _visible(name: str, scopes: tuple[set[str], ...]) -> bool:

@@ -182,8 +182,11 @@ def _write_function(function: Function) -> Writer:
 def _read_node(m: Message) -> Node:
     name = m.string(3)
     m.label += f' "{name}"' if name else ""
+    op_type = m.string(4)
+    if not op_type:
+        raise m.error("has no op_type")
     return Node(
-        op_type=m.string(4),
+        op_type=op_type,
         inputs=m.strings(1),
         outputs=m.strings(2),
         attributes=_by_name(m, m.messages(5, "attribute", _read_attribute)),
@@ -212,10 +215,11 @@ def _write_node(node: Node) -> Writer:
 
 
 def _by_name(m: Message, attributes: tuple[Attribute, ...]) -> dict[str, Attribute]:
-    by_name = {a.name: a for a in attributes}
-    if len(by_name) < len(attributes):
-        names = [a.name for a in attributes]
-        raise m.error(f'has attribute "{next(n for n in names if names.count(n) > 1)}" twice')
+    by_name: dict[str, Attribute] = {}
+    for attribute in attributes:
+        if attribute.name in by_name:
+            raise m.error(f'has attribute "{attribute.name}" twice')
+        by_name[attribute.name] = attribute
     return by_name
 
 

@@ -45,6 +45,8 @@ __all__ = [
 
 T = TypeVar("T")
 EXTERNAL = 1  # TensorProto.DataLocation
+MAX_RANK = 64  # numpy's
+MAX_ELEMENTS = 2**59  # of 16 bytes; numpy counts dims this way even where another one is 0
 
 
 def read_metadata(m: Message, number: int) -> dict[str, str]:
@@ -73,9 +75,7 @@ def read_tensor(m: Message) -> Tensor:
     name = m.string(8)
     m.label += f' "{name}"' if name else ""
     data_type = _data_type(m, 2)
-    dims = tuple(m.varints(1).view(np.int64).tolist())
-    if any(d < 0 for d in dims):
-        raise m.error(f"has dims {list(dims)}, expected none below 0")
+    dims = _dims(m, 1)
     count = math.prod(dims)
 
     data: Bytes = b""
@@ -112,6 +112,17 @@ def read_tensor(m: Message) -> Tensor:
 def size_bytes(data_type: DataType, count: int) -> int:
     """Bytes of `count` packed elements; sub-byte types fill whole bytes."""
     return -(-count * data_type.bits // 8)
+
+
+def _dims(m: Message, number: int) -> tuple[int, ...]:
+    dims = m.varints(number).view(np.int64)
+    if dims.size > MAX_RANK:
+        raise m.error(f"has {dims.size} dims, expected at most {MAX_RANK}")
+    if (dims < 0).any():
+        raise m.error(f"has dims {dims.tolist()}, expected none below 0")
+    if math.prod(d for d in dims.tolist() if d) > MAX_ELEMENTS:
+        raise m.error(f"has dims {dims.tolist()}, more elements than can be addressed")
+    return tuple(dims.tolist())
 
 
 def _typed_data(m: Message, data_type: DataType) -> Bytes:
@@ -177,9 +188,7 @@ def read_sparse_tensor(m: Message) -> SparseTensor:
     indices = m.message(2, "indices", read_tensor)
     if indices is None:
         indices = Tensor(name="", data_type=DataType.INT64, dims=(0,))
-    dims = tuple(m.varints(3).view(np.int64).tolist())
-    if any(d < 0 for d in dims):
-        raise m.error(f"has dims {list(dims)}, expected none below 0")
+    dims = _dims(m, 3)
     if len(values.dims) != 1:
         raise m.error(f"values have dims {list(values.dims)}, expected one dim")
     nnz = values.dims[0]
@@ -204,7 +213,9 @@ def write_sparse_tensor(sparse: SparseTensor) -> Writer:
 
 def read_value_info(m: Message) -> ValueInfo:
     name = m.string(1)
-    m.label += f' "{name}"' if name else ""
+    if not name:
+        raise m.error("has no name")
+    m.label += f' "{name}"'
     return ValueInfo(
         name=name,
         type=m.message(2, "type", read_type),

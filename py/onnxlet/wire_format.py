@@ -79,8 +79,8 @@ class Message:
                 if wire == SPAN:
                     if value > end - at:
                         raise self.error(
-                            f"ends at byte {end}, {value - (end - at)} bytes too early: field {tag >> 3} is said to have "
-                            f"{value} bytes from byte {at} on"
+                            f"ends at byte {end}, {value - (end - at)} bytes too early: field {tag >> 3}, "
+                            f"from byte {at} on, is said to have {value}"
                         )
                     fields.setdefault(tag, array("Q")).extend((at, at + value))
                     at += value
@@ -192,7 +192,7 @@ class Message:
             raise self.error(f"packed numbers at byte {start}: {error}") from None
 
     def fixed(self, number: int, dtype: np.dtype[Any]) -> Bytes:
-        """Repeated floats or doubles, packed or not, as little-endian bytes: a slice of the file where that is possible."""
+        """Repeated floats or doubles, packed or not, as little-endian bytes: a slice of the file where possible."""
         packed = self._take(number, SPAN)
         single = self._take(number, FIXED32 if dtype.itemsize == 4 else FIXED64)
         for a, b in _pairs(packed or ()):
