@@ -15,8 +15,9 @@ import sys
 import threading
 import time
 import warnings
+import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,24 @@ def get_device() -> str:
     return "GPU" if _providers.WEBGPU in get_available_providers() else "CPU"
 
 
+@dataclass(slots=True)
+class Meter:
+    """What running models took so far, for the page's time display."""
+
+    runs: int = 0
+    seconds: float = 0.0
+
+    def add(self, begin_s: float) -> None:
+        """Count a run that began then (`time.perf_counter`)."""
+        self.runs += 1
+        self.seconds += time.perf_counter() - begin_s
+
+
+meter = Meter()
+sessions: weakref.WeakSet[InferenceSession] = weakref.WeakSet()
+"""Every session that is alive, for the page's status."""
+
+
 class InferenceSession:
     """A model, ready to run.
 
@@ -92,6 +111,7 @@ class InferenceSession:
         self._inner: tuple[list[str], InferenceSession] | None = None
         for watch in watchers:
             watch(self._source)
+        sessions.add(self)
         self._start(providers, provider_options)
 
     # ---- what the model is -------------------------------------------------------------------------------------
@@ -163,10 +183,14 @@ class InferenceSession:
         with self._lock:
             while True:
                 executable = self._loaded()
+                begin_s = time.perf_counter()
                 try:
-                    return [_feeds.public(v) for v in executable.run(fetches, feeds)]
+                    results = executable.run(fetches, feeds)
                 except Refused as refusal:
                     self._next(refusal)
+                    continue
+                meter.add(begin_s)
+                return [_feeds.public(v) for v in results]
 
     async def arun(
         self,
@@ -183,10 +207,14 @@ class InferenceSession:
         async with self._turn:
             while True:
                 executable = self._loaded()
+                begin_s = time.perf_counter()
                 try:
-                    return [_feeds.public(v) for v in await executable.arun(fetches, feeds)]
+                    results = await executable.arun(fetches, feeds)
                 except Refused as refusal:
                     self._next(refusal)
+                    continue
+                meter.add(begin_s)
+                return [_feeds.public(v) for v in results]
 
     def run_async(
         self,
@@ -264,7 +292,7 @@ class InferenceSession:
         self._loaded()
 
     def _usable(self, wanted: list[tuple[str, dict[str, str]]]) -> list[tuple[str, dict[str, str]]]:
-        """The wanted providers that can run here, or the best one; a runtime on the GPU has one on the CPU behind it."""
+        """The wanted providers that can run here, or the best one; the GPU has the CPU behind it."""
         chain: list[tuple[str, dict[str, str]]] = []
         for name, options in wanted:
             provider = _providers.find(name)

@@ -1,0 +1,190 @@
+"""The page's side of the core: the only file that imports `js` or `pyodide`.
+
+The worker calls `start` once and `call` for every click. Both answer with values: an error is `{type, message,
+traceback, hint}`, never an exception that JavaScript would have to take apart.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import platform
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import onnxruntime_names, providers, wire
+from . import session as _session
+from .app import App
+from .errors import InvalidInput, OnnxletError, ProviderError
+from .providers.ort_web import NO_WAITING, WebProvider
+from .source import RecordedModels, use_recorded
+
+__all__ = ["call", "start", "status"]
+
+ROOT = Path("/app")  # where worker.js lays the app's files
+_INSIDE = (str(Path(__file__).parent), os.path.dirname(os.__file__), "<frozen")
+
+_bridge: Any = None
+_app: App | None = None
+
+
+async def start(bridge: Any, config_json: str) -> str | None:
+    """Make the page's runtime known to the core and import the app file.
+
+    Args:
+        bridge: see bridge.js.
+        config_json: site.json's entry of the app: ``module`` and ``object`` name the App.
+    Returns: None, or JSON ``{"error": {...}}``.
+    """
+    global _bridge, _app
+    config = json.loads(config_json)
+    try:
+        connect(bridge)
+        onnxruntime_names.install()
+        root = Path(config.get("root", ROOT))
+        os.chdir(root)
+        if str(root) not in sys.path:
+            sys.path.insert(0, str(root))
+        module = importlib.import_module(config.get("module", "app"))
+        _app = _find_app(module, config.get("object", "app"))
+    except Exception as error:
+        return json.dumps({"error": describe(error)})
+    return None
+
+
+def connect(bridge: Any, root: Path = ROOT) -> None:
+    """Install the page's providers and the models that the build recorded."""
+    global _bridge
+    _bridge = bridge
+    wait = _waiter() if bridge.waits == "jspi" else None
+    kinds = [("wasm", providers.CPU), ("webgpu", providers.WEBGPU)]
+    if bridge.backend == "webgpu":
+        kinds.reverse()
+    providers.install({name: _maker(name, kind, bridge, wait) for kind, name in kinds})
+    use_recorded(RecordedModels(root, json.loads(bridge.models), lambda model_id: _read(bridge, model_id, wait)))
+
+
+async def call(name: str, inputs_json: str, buffers: Sequence[Any]) -> Any:
+    """Run one of the app's functions on values in wire form.
+
+    Args:
+        name: the function's.
+        inputs_json: a list of values, see docs/architecture.md.
+        buffers: JavaScript's byte arrays, copied here.
+    Returns: a JavaScript array [json, buffers]; json is ``{"outputs", "timing"}`` or ``{"error"}``.
+    """
+    from pyodide.ffi import to_js
+
+    begin_s = time.perf_counter()
+    before = _session.Meter(_session.meter.runs, _session.meter.seconds)
+    views: list[bytes] = []
+    try:
+        if _app is None:
+            raise InvalidInput("no app has started")
+        data = [buffer.to_bytes() for buffer in buffers]
+        outputs, views = await wire.call(_app, name, json.loads(inputs_json), data)
+        answer: dict[str, Any] = {"outputs": outputs}
+        answer["timing"] = {
+            "total_ms": (time.perf_counter() - begin_s) * 1000,
+            "run_ms": (_session.meter.seconds - before.seconds) * 1000,
+            "runs": _session.meter.runs - before.runs,
+        }
+    except Exception as error:
+        answer = {"error": describe(error)}
+        views = []
+    return to_js([json.dumps(answer), [memoryview(view) for view in views]])
+
+
+def status() -> str:
+    """What runs where, as JSON: backend, provider, threads, reason, waits, python, placement."""
+    session = next(iter(_session.sessions), None)
+    provider = session.get_providers()[0] if session else providers.available()[0]
+    backend = {providers.WEBGPU: "webgpu", providers.CPU: "wasm"}.get(provider, "python")
+    runtime = _bridge.describe(backend) if backend != "python" else None
+    placement = getattr(session, "placement", None)
+    return json.dumps(
+        {
+            "backend": backend,
+            "provider": provider,
+            "threads": runtime.threads if runtime else 1,
+            "reason": _bridge.reason,
+            "threads_reason": runtime.reason if runtime else "numpy computes in one thread",
+            "broken": runtime.broken if runtime else "",
+            "waits": _bridge.waits,
+            "python": platform.python_version(),
+            "placement": placement() if callable(placement) else None,
+        }
+    )
+
+
+def describe(error: BaseException) -> dict[str, str]:
+    """An exception as the page shows it: the traceback holds the app's frames, and what they called, not ours above."""
+    if isinstance(error, KeyError) and error.args:
+        message = f"there is no {error.args[0]!r}"
+    else:
+        message = str(error) or type(error).__name__
+    result = {"type": type(error).__name__, "message": message, "traceback": _trace(error)}
+    if hint := _hint(error):
+        result["hint"] = hint
+    return result
+
+
+def _trace(error: BaseException) -> str:
+    trace = traceback.TracebackException.from_exception(error)
+    link: traceback.TracebackException | None = trace
+    while link:
+        frames = list(link.stack)
+        first = next((i for i, f in enumerate(frames) if not f.filename.startswith(_INSIDE)), len(frames))
+        link.stack = traceback.StackSummary.from_list(frames[first:])
+        link = link.__cause__ or link.__context__
+    return "".join(trace.format())
+
+
+def _hint(error: BaseException) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        top = error.name.partition(".")[0]
+        return f'add "{top}" to `dependencies` in the `# /// script` block at the top of the app file, and build again'
+    if isinstance(error, MemoryError):
+        return "the page's memory is full: reload it, or use smaller inputs"
+    if isinstance(error, OnnxletError):
+        return ""  # these say in their message what to do
+    return ""
+
+
+def _find_app(module: Any, name: str) -> App:
+    app = getattr(module, name, None)
+    if isinstance(app, App):
+        return app
+    raise InvalidInput(f"{module.__name__}.{name}: expected an onnxlet.App, got {type(app).__name__}")
+
+
+def _maker(name: str, kind: str, bridge: Any, wait: Callable[[Any], Any] | None) -> Callable[[], WebProvider]:
+    return lambda: WebProvider(name, kind, bridge, wait)
+
+
+def _waiter() -> Callable[[Any], Any]:
+    from pyodide.ffi import run_sync
+
+    def wait(awaitable: Any) -> Any:
+        try:
+            return run_sync(awaitable)
+        except RuntimeError as error:
+            # from a callback of JavaScript's, or another place that JavaScript entered without being able to pause
+            if "stack switch" in str(error):
+                raise ProviderError(NO_WAITING) from error
+            raise
+
+    return wait
+
+
+def _read(bridge: Any, model_id: str, wait: Callable[[Any], Any] | None) -> bytes:
+    if bridge.waits == "atomics":
+        return bytes(bridge.bytesSync(model_id).to_bytes())
+    if wait:
+        return bytes(wait(bridge.bytes(model_id)).to_bytes())
+    raise ProviderError(NO_WAITING)

@@ -1,0 +1,155 @@
+/**
+ * Sessions over the builds of ONNX Runtime Web: which build, which file of the model, which number of threads.
+ *
+ * The same class serves Pyodide's own worker (JSPI, async) and a second worker (ort-worker.js, for Atomics). It knows
+ * tensors as bytes and nothing of Python.
+ */
+
+import { OrtError, Runtime } from "./runtime.js";
+
+/** @import * as Ort from "onnxruntime-common" */
+/** @import { Assets } from "./assets.js" */
+/** @import { Backend, Site } from "./protocol.js" */
+/** @import { Provider } from "./runtime.js" */
+/** @import { RawTensor } from "./tensors.js" */
+
+/** More threads than this gain nothing on the models that fit a page. */
+const MAX_THREADS = 4;
+
+/** @typedef {{id?: string, provider: Provider, options: Ort.InferenceSession.SessionOptions}} Spec */
+/** @typedef {{runtime: Runtime, made: Promise<Ort.InferenceSession>}} Made */
+
+export class Engine {
+  #site;
+  #assets;
+  #threads;
+  /** @type {Partial<Record<Provider, Runtime>>} */
+  #runtimes = {};
+  /** @type {Map<number, Made>} */
+  #sessions = new Map();
+  #count = 0;
+  /** @type {Map<string, Promise<Uint8Array>>} */
+  #models = new Map();
+
+  /**
+   * @param {Site} site
+   * @param {Assets} assets
+   * @param {boolean} isolated false asks for one thread
+   */
+  constructor(site, assets, isolated) {
+    this.#site = site;
+    this.#assets = assets;
+    this.#threads = threadsHere(isolated);
+  }
+
+  /**
+   * Start downloading the runtime and the models of an app.
+   * @param {Record<string, Backend>} backends by model id
+   */
+  prefetch(backends) {
+    for (const [id, backend] of Object.entries(backends)) {
+      const model = this.bytes(id, backend);
+      model.catch(() => {}); // create() meets the failure
+      this.#models.set(id, model);
+      if (backend !== "python") this.#runtime(backend).prefetch();
+    }
+  }
+
+  /** Wait for what prefetch() started; failures wait for create(). */
+  async prefetched() {
+    await Promise.allSettled(this.#models.values());
+  }
+
+  /**
+   * Start making a session; what goes wrong is told by its first run.
+   * @param {Spec} spec
+   * @param {Uint8Array | null} bytes the model, where it is not one of the site's
+   * @returns {number} the session
+   */
+  create({ id, provider, options }, bytes) {
+    const runtime = this.#runtime(provider);
+    const made = runtime.create(bytes ?? this.#take(id ?? "", provider), options);
+    made.catch(() => {});
+    this.#sessions.set(++this.#count, { runtime, made });
+    return this.#count;
+  }
+
+  /**
+   * @param {number} session
+   * @param {() => {feeds: Record<string, RawTensor>, done: () => void}} take gives the feeds when it is their turn
+   * @param {string[]} fetches
+   * @throws {OrtError}
+   */
+  async run(session, take, fetches) {
+    const { runtime, made } = this.#session(session);
+    return runtime.run(await made, take, fetches);
+  }
+
+  /** @param {number} session */
+  release(session) {
+    const entry = this.#sessions.get(session);
+    this.#sessions.delete(session);
+    entry?.made.then((made) => entry.runtime.release(made), () => {});
+  }
+
+  /**
+   * The file of one of the site's models that is right on a backend.
+   * @param {string} id
+   * @param {Backend} backend
+   */
+  async bytes(id, backend) {
+    const model = this.#site.models[id];
+    if (!model) throw new OrtError("InvalidModel", `the site has no model ${id}`);
+    const variant = model.variants.find((v) => v.backends.includes(backend)) ?? model.variants[0];
+    return this.#assets.model(variant);
+  }
+
+  /** What runs, for the page. @param {Provider} provider */
+  describe(provider) {
+    const runtime = this.#runtimes[provider];
+    const { threads, reason } = this.#threads;
+    return { threads: runtime?.threads ?? threads, reason: runtime?.threadsReason ?? reason, broken: runtime?.broken ?? "" };
+  }
+
+  /** The bytes that prefetch() started, once; later sessions of the same model download again.
+   * @param {string} id
+   * @param {Provider} provider
+   */
+  #take(id, provider) {
+    const model = this.#models.get(id) ?? this.bytes(id, provider);
+    this.#models.delete(id);
+    return model;
+  }
+
+  /** @param {number} session */
+  #session(session) {
+    const entry = this.#sessions.get(session);
+    if (!entry) throw new OrtError("ProviderError", `session ${session} is closed`);
+    return entry;
+  }
+
+  /** @param {Provider} provider */
+  #runtime(provider) {
+    return (this.#runtimes[provider] ??= this.#build(provider));
+  }
+
+  /** @param {Provider} provider */
+  #build(provider) {
+    const jspi = "Suspending" in WebAssembly;
+    // The jspi build is 10 MB smaller than the one that rewinds its stack.
+    const order = provider === "wasm" ? ["wasm"] : jspi ? ["jspi", "webgpu"] : ["webgpu"];
+    const name = /** @type {("wasm" | "jspi" | "webgpu")[]} */ (order).find((build) => this.#site.ort[build]);
+    const files = name && this.#site.ort[name];
+    if (!files) throw new OrtError("Refused", `the site was built without ONNX Runtime Web for ${order.join(" or ")}`);
+    return new Runtime(files, this.#assets, provider, this.#threads);
+  }
+}
+
+/** @param {boolean} isolated */
+function threadsHere(isolated) {
+  if (!isolated) return { threads: 1, reason: "one thread was asked for" };
+  if (!globalThis.crossOriginIsolated) return { threads: 1, reason: "the page is not cross-origin isolated" };
+  const cores = navigator.hardwareConcurrency || 1;
+  const threads = Math.max(1, Math.min(MAX_THREADS, Math.floor(cores / 2)));
+  return { threads, reason: `half of ${cores} cores, at most ${MAX_THREADS}` };
+}

@@ -1,0 +1,98 @@
+/**
+ * The worker that holds ONNX Runtime Web where Python can only wait by blocking (atomics.js tells how they talk).
+ */
+
+import { Assets } from "./assets.js";
+import { ANSWERED, HEAD, NEEDS_ROOM, SIZE, TURN, layout, read, write } from "./atomics.js";
+import { Engine } from "./engine.js";
+import { OrtError } from "./runtime.js";
+import { fetchThrough } from "./seam.js";
+import { packed } from "./tensors.js";
+
+/** @import { RawTensor } from "./tensors.js" */
+
+/** @type {Engine} */
+let engine;
+/** @type {Int32Array} */
+let turn;
+/** An answer that waits for room. @type {{head: Uint8Array, buffers: Uint8Array[]} | null} */
+let waiting = null;
+
+self.onmessage = async ({ data: { start, ask, room } }) => {
+  if (start) return begin(start);
+  if (room) return put(room, /** @type {NonNullable<typeof waiting>} */ (waiting));
+  const { head, data } = read(ask, turn[HEAD]);
+  let answer;
+  try {
+    answer = await serve(head, data);
+  } catch (error) {
+    const type = error instanceof OrtError ? error.type : "ProviderError";
+    answer = { head: { error: { type, message: error instanceof Error ? error.message : String(error) } } };
+  }
+  const buffers = answer.buffers ?? [];
+  const sizes = buffers.map((b) => b.length);
+  put(ask, { head: new TextEncoder().encode(JSON.stringify({ ...answer.head, sizes })), buffers });
+};
+
+/** @param {{site: any, root: string, isolated: boolean, backends: any, turn: Int32Array}} config */
+async function begin({ site, root, isolated, backends, turn: shared }) {
+  turn = shared;
+  const assets = new Assets(site, root, (loaded, total) =>
+    self.postMessage({ progress: { stage: "download", loaded, total } }),
+  );
+  fetchThrough(assets);
+  engine = new Engine(site, assets, isolated);
+  engine.prefetch(backends);
+  await engine.prefetched();
+  self.postMessage({ ready: true });
+}
+
+/**
+ * @param {any} request
+ * @param {Uint8Array[]} data
+ * @returns {Promise<{head: object, buffers?: Uint8Array[]}>}
+ */
+async function serve({ op, ...request }, data) {
+  switch (op) {
+    case "create":
+      return { head: { session: engine.create(request.spec, data[0]?.slice() ?? null) } };
+    case "run":
+      return run(request, data);
+    case "release":
+      engine.release(request.session);
+      return { head: {} };
+    case "bytes":
+      return { head: {}, buffers: [await engine.bytes(request.id, "python")] };
+    case "describe":
+      return { head: engine.describe(request.provider) };
+    default:
+      throw new Error(`ort-worker does not know ${op}`);
+  }
+}
+
+/**
+ * @param {{session: number, feeds: [string, string, number[], string[]?][], fetches: string[]}} request
+ * @param {Uint8Array[]} data
+ */
+async function run({ session, feeds: heads, fetches }, data) {
+  /** @type {Record<string, RawTensor>} */
+  const feeds = {};
+  let i = 0;
+  for (const [name, type, dims, strings] of heads) feeds[name] = [type, dims, strings ?? data[i++]];
+  return packed(await engine.run(session, () => ({ feeds, done: () => {} }), fetches));
+}
+
+/**
+ * @param {SharedArrayBuffer} block
+ * @param {{head: Uint8Array, buffers: Uint8Array[]}} answer
+ */
+function put(block, answer) {
+  const { total } = layout(answer.head.length, answer.buffers.map((b) => b.length));
+  const fits = total <= block.byteLength;
+  waiting = fits ? null : answer;
+  if (fits) write(block, answer.head, answer.buffers);
+  turn[HEAD] = answer.head.length;
+  turn[SIZE] = total;
+  Atomics.store(turn, TURN, fits ? ANSWERED : NEEDS_ROOM);
+  Atomics.notify(turn, TURN);
+}

@@ -1,0 +1,45 @@
+/**
+ * ONNX Runtime Web for one app: chooses backends, starts the downloads, and gives Python its bridge.
+ *
+ *     const bridge = await createBridge({ site, root, app, backend: "auto", isolated: true, assets });
+ *     await host.start(bridge, JSON.stringify(app));
+ *     bridge.describe(); // {threads, reason, broken}: broken says why the worker has to be replaced, "" while it has not
+ *
+ * Nothing here waits for a download, except where ONNX Runtime lives in a second worker (Atomics): a sleeping worker
+ * could not show progress.
+ */
+
+import { AtomicsClient } from "./atomics.js";
+import { AtomicsBridge, Bridge } from "./bridge.js";
+import { choose } from "./choose.js";
+import { Engine } from "./engine.js";
+
+/** @import { Assets } from "./assets.js" */
+/** @import { BackendChoice, Progress, Site, SiteApp } from "./protocol.js" */
+
+/**
+ * @typedef {object} BridgeOptions
+ * @property {Site} site
+ * @property {string} root absolute URL of the site, ending in "/"
+ * @property {SiteApp} app
+ * @property {BackendChoice} [backend] what the visitor chose
+ * @property {boolean} [isolated] false asks for one thread
+ * @property {(p: Progress) => void} [onProgress] for files that another worker loads
+ * @property {Assets} assets
+ */
+
+/**
+ * Choose backends, start the downloads of ONNX Runtime Web and of the app's models, and say how Python can wait.
+ * @param {BridgeOptions} options
+ * @returns {Promise<Bridge | AtomicsBridge>}
+ */
+export async function createBridge({ site, root, app, backend = "auto", isolated = true, onProgress, assets }) {
+  const plan = await choose(site, app, backend, isolated);
+  if (plan.waits === "atomics") {
+    const client = await AtomicsClient.start({ site, root, isolated, backends: plan.backends, onProgress });
+    return new AtomicsBridge(plan, client);
+  }
+  const engine = new Engine(site, assets, isolated);
+  engine.prefetch(plan.backends);
+  return new Bridge(plan, engine);
+}
