@@ -20,6 +20,10 @@ MODULES = (
     "generating",
     "control",
     "sequence",
+    "text",
+    "ml_features",
+    "ml_linear",
+    "ml_trees",
     # quantized and com.microsoft
     # mathematics (one line a module)
 )

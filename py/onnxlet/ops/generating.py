@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -169,52 +168,3 @@ def Multinomial(x: Array, *, dtype: int = 6, sample_size: int = 1, seed: float |
         np.searchsorted(row, draw, side="right").clip(0, x.shape[1] - 1) for row, draw in zip(steps, draws, strict=True)
     ]
     return cast(np.array(picked, np.int64).reshape(len(x), sample_size), DataType(dtype))
-
-
-@op("TfIdfVectorizer", since=9)
-def TfIdfVectorizer(
-    x: Array,
-    *,
-    max_gram_length: int,
-    max_skip_count: int,
-    min_gram_length: int,
-    mode: str,
-    ngram_counts: Sequence[int],
-    ngram_indexes: Sequence[int],
-    pool_int64s: Sequence[int] | None = None,
-    pool_strings: Sequence[str] | None = None,
-    weights: Sequence[float] | None = None,
-) -> Array:
-    """How often each known n-gram occurs, with gaps of up to ``max_skip_count`` between its items.
-
-    Spec: https://onnx.ai/onnx/operators/onnx__TfIdfVectorizer.html, opset 9+.
-
-    Args:
-        x: [C] or [N, C], integers or strings.
-        mode: "TF": counts; "IDF": the weight of what occurs; "TFIDF": counts times weights.
-        ngram_counts: where the 1-grams, 2-grams, ... begin in the pool.
-    Returns: float32 [max(ngram_indexes) + 1], or [N, the same].
-    """
-    pool = list(pool_strings if pool_strings is not None else pool_int64s or ())
-    bounds = [*ngram_counts, len(pool)]
-    place: dict[tuple[Any, ...], int] = {}
-    for length, (begin, end) in enumerate(pairwise(bounds), 1):
-        for start in range(begin, end, length):
-            place[tuple(pool[start : start + length])] = len(place)
-    columns = np.asarray(ngram_indexes, np.int64)
-    rows = np.atleast_2d(x) if x.size else x.reshape(x.shape[0] if x.ndim == 2 else 1, 0)
-    counts = np.zeros((len(rows), int(columns.max()) + 1), np.float32)
-    for row, items in zip(counts, rows.tolist(), strict=True):
-        for length in range(min_gram_length, max_gram_length + 1):
-            # A 1-gram has no gaps: counting it once for every skip would be wrong.
-            for gap in range(1, (max_skip_count if length > 1 else 0) + 2):
-                for start in range(len(items) - gap * (length - 1)):
-                    found = place.get(tuple(items[start : start + gap * length : gap]))
-                    if found is not None:
-                        row[columns[found]] += 1
-    if mode != "TF":
-        scale = np.ones(counts.shape[1], np.float32)
-        if weights is not None:
-            scale[columns] = weights
-        counts = (counts if mode == "TFIDF" else np.minimum(counts, 1)) * scale
-    return counts if x.ndim == 2 else counts[0]

@@ -127,7 +127,7 @@ def _round_small(values: Array, data_type: DataType, saturate: bool) -> Array:
     if data_type in _FNUZ:
         result = result + 0.0  # minus zero does not exist
     if data_type == DataType.FLOAT4E2M1:
-        return np.where(np.isnan(values), greatest, result).astype(np.float32)  # it has no NaN
+        return np.where(np.isnan(values), 0, result).astype(np.float32)  # it has no NaN
     return np.where(np.isnan(values), np.nan, result).astype(np.float32)
 
 
