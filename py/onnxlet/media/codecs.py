@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "MAX_PIXELS", "decode", "encode_png"]
 
-# Formats that a browser or a camera makes. Pillow knows more; some of them start other programs (EPS).
-FORMATS = ("PNG", "JPEG", "MPO", "GIF", "WEBP", "BMP", "TIFF", "AVIF", "ICO", "PPM")
+# Formats that a browser or a camera makes (MPO, of cameras with two lenses, opens as JPEG). Pillow knows more; some of
+# them start other programs (EPS).
+FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF", "AVIF", "ICO", "PPM")
 
 # 400 MB as RGBA: what a 32-bit WebAssembly heap holds beside a model. The largest phone camera mode is 200 megapixels.
 MAX_PIXELS = 100_000_000
@@ -31,7 +32,6 @@ _SIGNATURES = (
     (b"\x89PNG", "PNG"),
     (b"\xff\xd8\xff", "JPEG"),
     (b"GIF8", "GIF"),
-    (b"RIFF", "WEBP"),
     (b"BM", "BMP"),
     (b"II*\0", "TIFF"),
     (b"MM\0*", "TIFF"),
@@ -96,7 +96,7 @@ def _pillow() -> Any:
 
 
 def _not_opened(data: bytes) -> str:
-    if kind := next((k for start, k in _SIGNATURES if data.startswith(start)), None):
+    if kind := next((k for start, k in _SIGNATURES if data.startswith(start)), "WEBP" if data[8:12] == b"WEBP" else ""):
         return f"a damaged or cut {kind} file of {len(data):,} bytes, or a kind of {kind} that this Pillow cannot read"
     return (
         f"expected an image ({', '.join(FORMATS)}), got {len(data):,} bytes that start with {data[:8]!r}; "
