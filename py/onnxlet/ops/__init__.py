@@ -25,6 +25,7 @@ MODULES = (
     "ml_linear",
     "ml_trees",
     # quantized and com.microsoft
+    "quantize",
     # mathematics (one line a module)
 )
 
