@@ -8,6 +8,7 @@ machine that builds. There is no backtracking: where two packages disagree about
 
 import json
 import re
+import shutil
 import tomllib
 import zipfile
 from collections.abc import Iterable, Sequence
@@ -25,7 +26,7 @@ from . import fetch, paths
 from .progress import Reporter
 from .runtime import Runtime
 
-__all__ = ["PROVIDED", "Package", "resolve", "script_requirements"]
+__all__ = ["PROVIDED", "Package", "forget_resolved", "resolve", "script_requirements"]
 
 # In every page already: the core answers to onnxruntime's name, whatever version the app asks for.
 PROVIDED = ("onnxlet", "onnxruntime")
@@ -91,6 +92,11 @@ def resolve(requirements: Iterable[tuple[str, str]], runtime: Runtime, report: R
     text = json.dumps([asdict(p) | {"file": p.file.name} for p in packages], indent=1)
     paths.write_whole(memory, text.encode())
     return packages
+
+
+def forget_resolved() -> None:
+    """Resolve anew from now on; the wheels themselves stay in the cache."""
+    shutil.rmtree(paths.cache("resolved", "x").parent, ignore_errors=True)
 
 
 def _remembered(memory: Path) -> list[Package] | None:
