@@ -28,11 +28,11 @@ export function latencyChart(runs) {
   const words = t("chart", { n: latest.length, median: duration(median(latest.map(({ total_ms: ms }) => ms))) });
   const drawing = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "chart", role: "img", "aria-label": words },
     svg("line", { class: "chart-line", x1: 0, x2: WIDTH, y1: HEIGHT - 0.5, y2: HEIGHT - 0.5 }), ...bars);
-  return h("figure", { class: "chart-figure" }, drawing,
+  return h("figure", { class: "chart-figure" },
+    h("p", { class: "fine chart-top" }, duration(top)), drawing,
     h("figcaption", { class: "fine" },
       h("span", {}, h("i", { class: "key key-model", "aria-hidden": "true" }), t("chart_model")),
-      h("span", {}, h("i", { class: "key key-rest", "aria-hidden": "true" }), t("chart_rest")),
-      h("span", { class: "chart-top" }, duration(top))));
+      h("span", {}, h("i", { class: "key key-rest", "aria-hidden": "true" }), t("chart_rest"))));
 }
 
 /** @param {number[]} values - at least one */

@@ -5,7 +5,7 @@
 
 import { latencyChart, median } from "./chart.js";
 import { byId, h } from "./dom.js";
-import { bytes, count, duration, named, percent, t } from "./words.js";
+import { bytes, bytesOf, count, duration, named, percent, t } from "./words.js";
 
 /** @import { BackendChoice, ClientEvents, Progress, Ready, Status, Timing } from "./protocol.js" */
 /** @import { Word } from "./words.js" */
@@ -70,7 +70,7 @@ export class StatusPanel {
     const share = total > 0 ? loaded / total : 0;
     this.#progress.hidden = false;
     this.#progress.value = share;
-    const size = h("span", { class: "chip-more" }, t("loading_bytes", { loaded: bytes(loaded), total: bytes(total) }));
+    const size = h("span", { class: "chip-more" }, bytesOf(loaded, total));
     if (loading) this.#text.replaceChildren(t("loading", { percent: percent(share) }), size);
     else this.#text.textContent = `${named("stage", stage)}…`;
   }

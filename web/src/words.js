@@ -60,12 +60,17 @@ export function bytes(n) {
   return number(scaled, { style: "unit", unit, unitDisplay: step ? "short" : "long", maximumFractionDigits: digits });
 }
 
-/** @param {number} ms */
+/** Bytes so far, in the unit of the whole: "12.3 / 28.1 MB". @param {number} loaded @param {number} total */
+export function bytesOf(loaded, total) {
+  const scale = total < 1e6 ? 1e3 : 1e6;
+  return `${number(loaded / scale, { maximumFractionDigits: 1, minimumFractionDigits: 1 })} / ${bytes(total)}`;
+}
+
+/** SI symbols read alike in every language. @param {number} ms */
 export function duration(ms) {
-  const unit = ms < 1000 ? "millisecond" : "second";
-  const scaled = ms < 1000 ? ms : ms / 1000;
+  const [scaled, unit] = ms < 1000 ? [ms, "ms"] : [ms / 1000, "s"];
   const digits = scaled >= 100 ? 0 : scaled >= 10 ? 1 : 2;
-  return number(scaled, { style: "unit", unit, unitDisplay: "short", maximumFractionDigits: digits });
+  return `${number(scaled, { maximumFractionDigits: digits })}\u00a0${unit}`;
 }
 
 /** Puts the words into what the HTML file already shows: `data-word` is text, `data-word-label` an aria-label. */

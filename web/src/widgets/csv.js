@@ -1,14 +1,14 @@
 /** Splits CSV for the preview. Python reads the bytes itself; this only shows the visitor what was given. */
 
 /**
- * @param {string} text - comma, semicolon or tab separated; fields may be quoted (RFC 4180)
+ * @param {string} text - separated by commas, semicolons, tabs or bars; fields may be quoted (RFC 4180)
  * @param {number} limit - rows to read
  * @returns {{rows: string[][], more: number}} `more` counts the lines that were not read
  */
 export function previewCsv(text, limit) {
   const body = text.replace(/^\uFEFF/, "").trimEnd();
   const first = body.slice(0, body.search(/\r?\n|$/));
-  const separator = ["\t", ";", ","].find((sign) => first.includes(sign)) ?? ",";
+  const separator = ["\t", ";", "|", ","].find((sign) => first.includes(sign)) ?? ",";
   /** @type {string[][]} */
   const rows = [];
   /** @type {string[]} */

@@ -32,7 +32,6 @@ export const en = {
   panel: "How this page runs",
   starting: "Starting…",
   loading: "Loading {percent}",
-  loading_bytes: "{loaded} of {total}",
   stage_download: "Loading",
   stage_python: "Starting Python",
   stage_packages: "Loading packages",

@@ -30,7 +30,6 @@ export const es = {
   panel: "Cómo se ejecuta esta página",
   starting: "Iniciando…",
   loading: "Cargando {percent}",
-  loading_bytes: "{loaded} de {total}",
   stage_download: "Cargando",
   stage_python: "Iniciando Python",
   stage_packages: "Cargando paquetes",

@@ -39,7 +39,11 @@ export function table(field, context) {
   /** @param {File} file */
   async function preview(file) {
     const { rows, more } = previewCsv(await file.slice(0, PREVIEW_BYTES).text(), SHOWN_ROWS + 1);
-    if (file === box.file) fill(rows[0] ?? [], rows.slice(1), more, fileLine(file));
+    if (file !== box.file) return;
+    const [first = [], ...rest] = rows;
+    const named = !first.some((cell) => cell.trim() !== "" && Number.isFinite(Number(cell))); // the rule of Table.open
+    if (named) fill(first, rest.slice(0, SHOWN_ROWS), more, fileLine(file));
+    else fill(first.map((_, i) => String(i + 1)), rows.slice(0, SHOWN_ROWS), more, fileLine(file));
   }
 
   /** @param {string[]} head @param {string[][]} rows @param {number} more @param {HTMLElement} [line] */

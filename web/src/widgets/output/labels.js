@@ -42,5 +42,6 @@ function score({ score: value }, shares) {
   const n = Number(value);
   if (!Number.isFinite(n)) return String(value);
   if (!shares) return number(n, { maximumSignificantDigits: 4 });
+  if (n > 0 && n < 0.0005) return `< ${percent(0.001, 1)}`; // 0.0% would say never
   return percent(n, n > 0 && n < 1 ? 1 : 0);
 }
