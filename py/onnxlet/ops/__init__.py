@@ -27,6 +27,21 @@ MODULES = (
     # quantized and com.microsoft
     "quantize",
     # mathematics (one line a module)
+    "elementwise",
+    "functions",
+    "activations",
+    "reductions",
+    "linear",
+    "conv",
+    "pool",
+    "norm",
+    "rnn",
+    "attention",
+    "signal",
+    "resize",
+    "sampling",
+    "vision",
+    "training",
 )
 
 

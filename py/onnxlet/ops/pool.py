@@ -252,34 +252,3 @@ def MaxUnpool(
     common = tuple(slice(0, min(a, b)) for a, b in zip(shape, larger.shape, strict=True))
     larger[common] = y[common]
     return larger
-
-
-@op("MaxRoiPool", since=1)
-def MaxRoiPool(X: Array, rois: Array, *, pooled_shape: Sequence[int], spatial_scale: float = 1.0) -> Array:
-    """The maximum of every cell of a grid laid over every region; 0 where a cell is empty.
-
-    Spec: https://onnx.ai/onnx/operators/onnx__MaxRoiPool.html, opset 1+. Source: Fast R-CNN, arXiv:1504.08083.
-
-    Args:
-        X: [N, C, H, W].
-        rois: [R, 5], each a batch index and x1, y1, x2, y2 in units of 1 / spatial_scale elements, ends included.
-        pooled_shape: cells along H and W.
-    Returns: [R, C, *pooled_shape].
-    """
-    sizes = X.shape[2:]
-    y = np.zeros((len(rois), X.shape[1], *pooled_shape), dtype=X.dtype)
-    corners = np.floor(rois[:, 1:].astype(np.float64) * spatial_scale + 0.5).astype(np.int64)
-    for r, (x1, y1, x2, y2) in enumerate(corners):
-        spans = []
-        for start, end, cells, n in zip((y1, x1), (y2, x2), pooled_shape, sizes, strict=True):
-            cell = max(end - start + 1, 1) / cells
-            edges = np.arange(cells)
-            low = np.clip(np.floor(edges * cell).astype(np.int64) + start, 0, n)
-            high = np.clip(np.ceil((edges + 1) * cell).astype(np.int64) + start, 0, n)
-            spans.append(list(zip(low, high, strict=True)))
-        plane = X[int(rois[r, 0])]
-        for i, (top, bottom) in enumerate(spans[0]):
-            for j, (left, right) in enumerate(spans[1]):
-                if top < bottom and left < right:
-                    y[r, :, i, j] = plane[:, top:bottom, left:right].max(axis=(1, 2))
-    return y
