@@ -101,25 +101,22 @@ async def call(name: str, inputs_json: str, buffers: Sequence[Any]) -> Any:
 
 
 def status() -> str:
-    """What runs where, as JSON: backend, provider, threads, reason, waits, python, placement."""
+    """What runs where and why, as JSON: backend, provider, threads, reason, python, placement."""
     session = next(iter(_session.sessions), None)
     provider = session.get_providers()[0] if session else providers.available()[0]
     backend = {providers.WEBGPU: "webgpu", providers.CPU: "wasm"}.get(provider, "python")
-    runtime = _bridge.describe(backend) if backend != "python" else None
+    state: dict[str, Any] = {"backend": backend, "provider": provider, "python": platform.python_version()}
+    reasons = [str(_bridge.reason)] if backend == _bridge.backend else [session.fallen] if session else []
+    if backend == "python":
+        state["threads"] = 1
+    else:
+        runtime = _bridge.describe(backend)
+        state["threads"] = runtime.threads
+        reasons.append(f"{runtime.threads} {'thread' if runtime.threads == 1 else 'threads'}: {runtime.reason}")
     placement = getattr(session, "placement", None)
-    return json.dumps(
-        {
-            "backend": backend,
-            "provider": provider,
-            "threads": runtime.threads if runtime else 1,
-            "reason": _bridge.reason,
-            "threads_reason": runtime.reason if runtime else "numpy computes in one thread",
-            "broken": runtime.broken if runtime else "",
-            "waits": _bridge.waits,
-            "python": platform.python_version(),
-            "placement": placement() if callable(placement) else None,
-        }
-    )
+    state["reason"] = "; ".join(filter(None, reasons))
+    state["placement"] = placement() if callable(placement) else None
+    return json.dumps(state)
 
 
 def describe(error: BaseException) -> dict[str, str]:

@@ -107,6 +107,7 @@ class InferenceSession:
         self._lock = threading.Lock()
         self._turn = asyncio.Lock()
         self._executable: Executable | None = None
+        self.fallen = ""  # why the first provider does not run the model any more
         self._signature: Signature | None = None
         self._inner: tuple[list[str], InferenceSession] | None = None
         for watch in watchers:
@@ -329,7 +330,8 @@ class InferenceSession:
         if not self._fallback or not rest:
             raise refusal
         self.close()
-        warnings.warn(f"{name} does not take this model, {rest[0][0]} goes on: {refusal}", stacklevel=4)
+        self.fallen = f"{name} does not take this model, {rest[0][0]} goes on: {refusal}"
+        warnings.warn(self.fallen, stacklevel=4)
         self._chain = rest
 
     def _exposing(self, fetches: Sequence[str]) -> InferenceSession | None:

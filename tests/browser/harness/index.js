@@ -1,0 +1,14 @@
+/** Passes messages between the test and the worker: `ask(message)` resolves with {value} or {error}. */
+
+const worker = new Worker(new URL("assets/web/harness-worker.js" + location.search, import.meta.url), { type: "module" });
+/** @type {Map<number, (answer: object) => void>} */
+const waiting = new Map();
+let count = 0;
+worker.onmessage = ({ data }) => waiting.get(data.id)?.(data);
+worker.onerror = (event) => waiting.forEach((answer) => answer({ error: event.message ?? "the worker did not start" }));
+
+globalThis.ask = (message) =>
+  new Promise((resolve) => {
+    waiting.set(++count, resolve);
+    worker.postMessage({ ...message, id: count });
+  });
