@@ -75,6 +75,8 @@ def read_tensor(m: Message) -> Tensor:
     name = m.string(8)
     m.label += f' "{name}"' if name else ""
     data_type = _data_type(m, 2)
+    if data_type == DataType.UNDEFINED:
+        raise m.error("has no element type")
     dims = _dims(m, 1)
     count = math.prod(dims)
 

@@ -21,16 +21,13 @@ def to_array(tensor: Tensor) -> Array | Narrow:
     """A tensor's elements, without a copy where the file's bytes can be used as they lie (then read-only).
 
     Returns: an array of ``tensor.dims`` in the numpy dtype, strings as objects; a `Narrow` where numpy lacks the type.
-    Raises: InvalidModel: the elements lie in another file and were not fetched, the type is UNDEFINED, or a string is
-        not UTF-8.
+    Raises: InvalidModel: the elements lie in another file and were not fetched, or a string is not UTF-8.
     """
     if tensor.external and not len(tensor.data) and 0 not in tensor.dims:
         raise InvalidModel(
             f'tensor "{tensor.name}": its elements lie in "{tensor.external.location}", which was not read: '
             "open the model by its path, or give the folder as base"
         )
-    if tensor.data_type == DataType.UNDEFINED:
-        raise InvalidModel(f'tensor "{tensor.name}": its element type is UNDEFINED')
     if tensor.data_type == DataType.STRING:
         return _strings(tensor)
     if tensor.data_type.is_narrow:

@@ -170,7 +170,7 @@ class Message:
         return tuple(self.data[a:b] for a, b in _pairs(self._take(number, SPAN) or ()))
 
     def strings(self, number: int) -> tuple[str, ...]:
-        return tuple(self._text(b, number) for b in self.blobs(number))
+        return tuple(self._text(self.data[a:b], number) for a, b in _pairs(self._take(number, SPAN) or ()))
 
     def messages(self, number: int, label: str, read: Callable[[Message], T]) -> tuple[T, ...]:
         spans = self._take(number, SPAN) or ()
@@ -210,21 +210,18 @@ class Message:
 
         Raises: InvalidModel: a field that was asked for has a wire type that it cannot have.
         """
-        if not self._fields:
-            return b""
-        out = Writer()
+        out = bytearray()
         for tag, values in self._fields.items():
-            number, wire = tag >> 3, tag & 7
-            if number in self._known:
-                raise self.error(f"field {number} has wire type {wire}, which does not fit its type")
-            if wire == SPAN:
+            if tag >> 3 in self._known:
+                raise self.error(f"field {tag >> 3} has wire type {tag & 7}, which does not fit its type")
+            head = _varint(tag)
+            if tag & 7 == SPAN:
                 for a, b in _pairs(values):
-                    out.blob(number, self.data[a:b], keep_empty=True)
+                    out += head + _varint(b - a) + self.data[a:b]
             else:
                 for value in values:
-                    size = 4 if wire == FIXED32 else 8
-                    out.raw(_varint(tag), _varint(value) if wire == VARINT else value.to_bytes(size, "little"))
-        return b"".join(out.parts)
+                    out += head + _number(value, tag & 7)
+        return bytes(out)
 
     def _text(self, data: memoryview, number: int) -> str:
         try:
@@ -321,6 +318,10 @@ def _varint(value: int) -> bytes:
         value >>= 7
     out.append(value)
     return bytes(out)
+
+
+def _number(value: int, wire: int) -> bytes:
+    return _varint(value) if wire == VARINT else value.to_bytes(4 if wire == FIXED32 else 8, "little")
 
 
 def _pairs(spans: Iterable[int]) -> Iterator[tuple[int, int]]:

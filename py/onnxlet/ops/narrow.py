@@ -140,7 +140,7 @@ def _round_power_of_two(values: Array, saturate: bool, round_mode: str) -> Array
         power = power + (mantissa > 0.5)
     elif round_mode == "nearest":
         power = power + (mantissa >= 0.75)
-    power = np.where(values == 0, -127, power)
+    power = np.where(values == 0, -127 if saturate else -128, power)  # there is no zero
     result = np.ldexp(1.0, power.clip(-127, 127))
     if not saturate:
         result = np.where((power > 127) | (power < -127), np.nan, result)
