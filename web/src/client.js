@@ -108,7 +108,7 @@ export class Client {
   /**
    * Run one app function, after the calls that came before it.
    * @param {string} fn the function's name in site.json
-   * @param {WireValue[]} inputs in the order of the form
+   * @param {(WireValue | null)[]} inputs in the order of the form
    * @param {Uint8Array[]} [buffers] what `buffer` numbers in inputs mean; they are copied
    * @returns {Promise<CallResult>} never rejects
    */
@@ -136,7 +136,7 @@ export class Client {
 
   /**
    * @param {string} fn
-   * @param {WireValue[]} inputs
+   * @param {(WireValue | null)[]} inputs
    * @param {Uint8Array[]} buffers
    * @returns {Promise<CallResult>}
    */

@@ -27,14 +27,15 @@ export function exampleButtons(examples, schema, root, choose) {
 /** @param {Example} example @param {FunctionSchema} schema @param {URL} root */
 function thumbnail({ inputs, buffers }, schema, root) {
   for (const [i, wire] of inputs.entries()) {
+    if (!wire) continue; // left out
     if (wire.kind === "drawing" && wire.strokes) return strokesThumbnail(wire, schema.inputs[i]?.options ?? {});
     const path = buffers[wire.buffer ?? -1];
     const encoded = ["image", "drawing"].includes(wire.kind) && wire.encoding !== "rgba";
     if (encoded && path) return h("img", { src: new URL(path, root).href, alt: "", loading: "lazy", decoding: "async" });
   }
-  if (inputs.some(({ kind }) => kind === "audio")) return h("span", { class: "example-icon" }, icon("microphone"));
-  if (inputs.some(({ kind }) => kind === "table")) return h("span", { class: "example-icon" }, icon("table"));
-  if (inputs.some(({ buffer }) => buffer !== undefined)) return h("span", { class: "example-icon" }, icon("file"));
+  if (inputs.some((wire) => wire?.kind === "audio")) return h("span", { class: "example-icon" }, icon("microphone"));
+  if (inputs.some((wire) => wire?.kind === "table")) return h("span", { class: "example-icon" }, icon("table"));
+  if (inputs.some((wire) => wire?.buffer !== undefined)) return h("span", { class: "example-icon" }, icon("file"));
   return null;
 }
 

@@ -27,10 +27,11 @@ export class Form {
 
   /**
    * What the visitor gave, ready for the client. Complains beside the fields where something is missing or wrong.
-   * @returns {Promise<{inputs: WireValue[], buffers: Uint8Array[]} | null>} null after a complaint
+   * @returns {Promise<{inputs: (WireValue | null)[], buffers: Uint8Array[]} | null>} null after a complaint; an input that
+   *   is null was left out
    */
   async collect() {
-    /** @type {WireValue[]} */
+    /** @type {(WireValue | null)[]} */
     const wires = [];
     /** @type {Uint8Array[]} */
     const buffers = [];
@@ -41,8 +42,8 @@ export class Form {
       try {
         const given = await widget.value();
         if (!given && field.required !== false) wrong = t("missing", { label: field.label });
-        const wire = given?.wire ?? { kind: field.kind, value: null };
-        wires.push(wire.buffer === undefined ? wire : { ...wire, buffer: wire.buffer + buffers.length });
+        const wire = given?.wire ?? null;
+        wires.push(wire?.buffer === undefined ? wire : { ...wire, buffer: wire.buffer + buffers.length });
         buffers.push(...(given?.buffers ?? []));
       } catch (error) {
         wrong = /** @type {Error} */ (error).message;
@@ -63,7 +64,7 @@ export class Form {
     return true;
   }
 
-  /** @param {WireValue[]} wires - an example's, in the order of the fields @param {Uint8Array[]} buffers */
+  /** @param {(WireValue | null)[]} wires - an example's, in the order of the fields @param {Uint8Array[]} buffers */
   fill(wires, buffers) {
     this.#parts.forEach(({ widget, complain }, i) => {
       const wire = wires[i];

@@ -60,7 +60,7 @@ export interface FunctionSchema {
 export interface Example {
   function: string;
   label: string;
-  inputs: WireValue[];
+  inputs: (WireValue | null)[];
   buffers: string[];
   outputs: WireValue[];
   output_buffers: string[];
@@ -195,7 +195,7 @@ export type Ready = Status & {
 
 export interface WorkerApi {
   start(config: StartConfig, onProgress: (p: Progress) => void): Promise<Ready | Failure>;
-  call(fn: string, inputs: WireValue[], buffers: Uint8Array[]): Promise<CallResult>;
+  call(fn: string, inputs: (WireValue | null)[], buffers: Uint8Array[]): Promise<CallResult>;
   status(): Status;
 }
 
