@@ -17,12 +17,13 @@ export class Form {
   /**
    * @param {FunctionSchema} schema
    * @param {() => void} changed - called after the visitor changed a value
+   * @param {boolean} live - the app asks to run at every change
    */
-  constructor(schema, changed) {
+  constructor(schema, changed, live) {
     this.#parts = schema.inputs.map((field) => part(field, changed));
     this.element = h("div", { class: "fields" }, ...this.#parts.map(({ element }) => element));
     /** One picture or drawing is an answer waiting to be asked for. */
-    this.runsItself = schema.inputs.length === 1 && ["drawing", "image"].includes(schema.inputs[0]?.kind ?? "");
+    this.runsItself = live || (schema.inputs.length === 1 && ["drawing", "image"].includes(schema.inputs[0]?.kind ?? ""));
   }
 
   /**

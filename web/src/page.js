@@ -76,7 +76,7 @@ function begin(site, app) {
   for (const schema of app.functions) {
     const examples = app.examples.filter((example) => example.function === schema.name);
     const intro = schema.doc.trim() !== app.description.trim();
-    views.push(new View({ schema, examples, client, root, intro, hooks }));
+    views.push(new View({ schema, examples, client, root, intro, live: app.live ?? false, hooks }));
   }
   arrange(app, views);
 }

@@ -71,6 +71,8 @@ export interface SiteApp {
   title: string;
   description: string;
   page: string;
+  /** Run again at every change of an input. */
+  live?: boolean;
   module: string;
   object: string;
   files: Record<string, string>;

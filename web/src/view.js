@@ -35,16 +35,16 @@ export class View {
   #result;
 
   /**
-   * @param {{schema: FunctionSchema, examples: Example[], client: Client, root: URL, intro: boolean,
+   * @param {{schema: FunctionSchema, examples: Example[], client: Client, root: URL, intro: boolean, live: boolean,
    *   hooks: {say: (text: string) => void, ran: (timing: Timing) => void, restart: (backend?: "wasm") => void}}} options
    *   `intro`: whether the function's docstring is not already the page's description
    */
-  constructor({ schema, examples, client, root, intro, hooks }) {
+  constructor({ schema, examples, client, root, intro, live, hooks }) {
     this.#schema = schema;
     this.#client = client;
     this.#root = root;
     this.#hooks = hooks;
-    this.#form = new Form(schema, () => this.#changed());
+    this.#form = new Form(schema, () => this.#changed(), live);
     const title = fresh("result");
     const form = h("form", { class: "card form", novalidate: true, "aria-label": schema.title || schema.name },
       h("h2", { class: "eyebrow" }, t("input")),
