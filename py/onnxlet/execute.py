@@ -327,8 +327,8 @@ def _compile_operator(node: Node, index: int, attributes: Mapping[str, Attribute
 def _check_signature(operator: Operator, node: Node, attributes: Mapping[str, Attribute]) -> None:
     if len(node.inputs) > len(operator.inputs) and not operator.variadic:
         raise InvalidModel(f"has {len(node.inputs)} inputs, expected at most {len(operator.inputs)}")
-    for position, name in enumerate(operator.inputs[: operator.min_inputs]):
-        if position >= len(node.inputs) or not node.inputs[position]:
+    for position, name in enumerate(operator.inputs):
+        if name in operator.needed and (position >= len(node.inputs) or not node.inputs[position]):
             raise InvalidModel(f"input {position} ({name}) is missing, and it is not optional")
     for name in operator.required - attributes.keys():
         raise InvalidModel(f'attribute "{name}" is missing, and it has no default')

@@ -26,6 +26,11 @@ MODULES = (
     "ml_trees",
     # quantized and com.microsoft
     "quantize",
+    "ms_blockwise",
+    "ms_fused",
+    "ms_norm",
+    "ms_qlinear",
+    "ms_attention",
     # mathematics (one line a module)
     "elementwise",
     "functions",

@@ -1,8 +1,9 @@
 """Which function computes which operator.
 
-An operator is one Python function. Its positional parameters are the operator's inputs in the spec's order
-(optional ones default to None, variadic ones are ``*xs``), its keyword-only parameters are the attributes by
-their ONNX names with the spec's defaults, so that the signature documents the operator::
+An operator is one Python function. Its positional parameters are the operator's inputs in the spec's order (optional
+ones default to None, or are annotated ``| None`` where required ones follow; variadic ones are ``*xs``), its
+keyword-only parameters are the attributes by their ONNX names with the spec's defaults, so that the signature
+documents the operator::
 
     @op("Softmax", since=13)
     def Softmax(x: Array, *, axis: int = -1) -> Array: ...
@@ -37,7 +38,8 @@ class Operator:
     """A registered operator: `function` holds from opset `since` until the next registration of the name.
 
     Args:
-        inputs: names of the positional parameters; ``min_inputs`` of them are required.
+        inputs: names of the positional parameters.
+        needed: those of them that a node must give.
         variadic: more inputs than `inputs` are welcome.
         attributes: names of the keyword-only parameters; `required` are those without a default.
         open_attributes: the function takes ``**attributes``, so any name is welcome.
@@ -49,7 +51,7 @@ class Operator:
     function: Callable[..., Any]
     narrow: bool
     inputs: tuple[str, ...]
-    min_inputs: int
+    needed: tuple[str, ...]
     variadic: bool
     attributes: frozenset[str]
     required: frozenset[str]
@@ -117,7 +119,7 @@ def _describe(
         function=function,
         narrow=narrow,
         inputs=tuple(p.name for p in positional),
-        min_inputs=sum(p.default is p.empty for p in positional),
+        needed=tuple(p.name for p in positional if p.default is p.empty and "None" not in str(p.annotation)),
         variadic=any(p.kind is p.VAR_POSITIONAL for p in parameters),
         attributes=frozenset(keywords),
         required=frozenset(k for k, p in keywords.items() if p.default is p.empty),
