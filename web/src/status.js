@@ -66,6 +66,7 @@ export class StatusPanel {
 
   /** @param {Progress} progress */
   progress({ stage, loaded, total }) {
+    if (this.#chip.dataset.state !== "starting") return; // a file that loads beside a run is no news
     const loading = loaded < total;
     const share = total > 0 ? loaded / total : 0;
     this.#progress.hidden = false;

@@ -63,14 +63,12 @@ async function start(config, onProgress) {
     return { ...status(), load_ms: step("ready"), steps, files: assets.used };
   } catch (error) {
     return failure(error);
-  } finally {
-    /** @type {any} */ (onProgress)[Comlink.releaseProxy]?.();
-  }
+  } // onProgress stays: files that are loaded later report to it too
 }
 
 /**
  * @param {string} fn
- * @param {WireValue[]} inputs
+ * @param {(WireValue | null)[]} inputs
  * @param {Uint8Array[]} buffers
  * @returns {Promise<CallResult>}
  */
@@ -104,9 +102,9 @@ function status() {
   };
 }
 
-/** @param {WireValue} input */
-function mayBePicture({ kind, buffer, encoding }) {
-  return PICTURES.has(kind) && buffer !== undefined && encoding !== "rgba";
+/** @param {WireValue | null} input */
+function mayBePicture(input) {
+  return input !== null && PICTURES.has(input.kind) && input.buffer !== undefined && input.encoding !== "rgba";
 }
 
 /**
