@@ -1,0 +1,18 @@
+"""Cases of ONNX's own node tests whose answer this package does not reproduce, each with its reason.
+
+A pattern is a regular expression over whole case names. Excluded cases run all the same and count as not passed.
+"""
+
+import re
+
+EXCLUSIONS = {
+    r"test_bernoulli(_double|_seed)?(_expanded)?": "random numbers: another generator draws others, by the spec",
+    r"test_attention_4d_causal_fp16_expanded": (
+        "one unit in the last place of float16 (2^-10) is more than the case's relative tolerance of 1e-3"
+    ),
+}
+
+
+def reason(name: str) -> str:
+    """Why a case is excluded; "" if it is not."""
+    return next((why for pattern, why in EXCLUSIONS.items() if re.fullmatch(pattern, name)), "")
