@@ -20,7 +20,7 @@ def split_heads(x: Array, heads: int) -> Array:
     """[B, S, heads * D] -> [B, heads, S, D]."""
     if heads < 1 or x.shape[-1] % heads:
         raise InvalidInput(f"the last axis of shape {x.shape} does not divide into {heads} heads")
-    return x.reshape(*x.shape[:2], heads, -1).transpose(0, 2, 1, 3)
+    return x.reshape(*x.shape[:2], heads, x.shape[-1] // heads).transpose(0, 2, 1, 3)
 
 
 def join_heads(x: Array) -> Array:
@@ -267,7 +267,7 @@ def LinearAttention(
     B, T = query.shape[:2]
     H = kv_num_heads
     q, k, v = split_heads(wide(query), q_num_heads), split_heads(wide(key), H), split_heads(wide(value), H)
-    q = q.reshape(B, H, q_num_heads // H, T, -1) * (scale or 1 / math.sqrt(q.shape[-1]))
+    q = q.reshape(B, H, q_num_heads // H, T, q.shape[-1]) * (scale or 1 / math.sqrt(q.shape[-1]))
     keep = np.exp(split_heads(wide(decay), H)) if gated and decay is not None else None
     rate = np.broadcast_to(wide(beta), (B, T, H)).transpose(0, 2, 1)[..., None] if delta and beta is not None else None
     dk, dv = k.shape[-1], v.shape[-1]

@@ -57,9 +57,10 @@ def convolve(x: Array, w: Array, g: Geometry, *, group: int = 1, pad_value: floa
     for samples in _blocks(N, C * math.prod(g.kernel) * rows * row * x.itemsize):
         count = samples.stop - samples.start
         for some in _blocks(rows, count * C * math.prod(g.kernel) * row * x.itemsize):
-            columns = windows[(samples, *leading, some)].reshape(count, group, K, -1)
+            height = some.stop - some.start
+            columns = windows[(samples, *leading, some)].reshape(count, group, K, height * row)
             product = np.matmul(weights, columns)
-            y[samples, :, :, some] = product.reshape(count, group, M // group, -1, row)
+            y[samples, :, :, some] = product.reshape(count, group, M // group, height, row)
     return y.reshape(N, M, *g.out)
 
 
@@ -161,7 +162,7 @@ def ConvTranspose(
         padding = tuple(pads) if pads and auto_pad != "VALID" else (0,) * (2 * len(size))
         begin, end = padding[: len(size)], padding[len(size) :]
         out = tuple(f + e - b - a for f, e, b, a in zip(full, extra, begin, end, strict=True))
-    x = wide(X).reshape(N, group, C // group, -1)
+    x = wide(X).reshape(N, group, C // group, math.prod(size))
     weights = wide(W).reshape(group, C // group, W.shape[1], *kernel)
     M = W.shape[1] * group
     y = np.zeros((N, M, *(max(f, b + o) for f, b, o in zip(full, begin, out, strict=True))), dtype=x.dtype)
@@ -210,12 +211,12 @@ def DeformConv(
         shape = [1] * (2 * rank)
         shape[axis], shape[rank + axis] = kernel[axis], g.out[axis]
         moved[axis] += g.sources(axis).reshape(shape).astype(moved.dtype)
-    x = wide(X).reshape(N, offset_group, C // offset_group, -1)
+    x = wide(X).reshape(N, offset_group, C // offset_group, math.prod(size))
     columns = _interpolated(x, size, moved.reshape(rank, N, offset_group, K * L))
     if mask is not None:
         columns = columns * wide(mask).reshape(N, offset_group, 1, K * L)
     columns = columns.reshape(N, group, C // group * K, L)
-    y = np.matmul(wide(W).reshape(group, W.shape[0] // group, -1), columns)
+    y = np.matmul(wide(W).reshape(group, W.shape[0] // group, C // group * K), columns)
     return restore(_with_bias(y.reshape(N, W.shape[0], *g.out), B), X)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 
@@ -59,9 +60,9 @@ def GridSample(
         raise InvalidInput(f'mode "{mode}" or padding_mode "{padding_mode}" is unknown')
     size = X.shape[2:]
     N, C = X.shape[:2]
-    points = wide(grid).reshape(N, -1, len(size))[..., ::-1]
+    points = wide(grid).reshape(N, math.prod(grid.shape[1:-1]), len(size))[..., ::-1]
     taps = [_axis_taps(points[..., axis], n, mode, padding_mode, bool(align_corners)) for axis, n in enumerate(size)]
-    x = (wide(X) if X.dtype.kind == "f" else X.astype(np.float64)).reshape(N, C, -1)
+    x = (wide(X) if X.dtype.kind == "f" else X.astype(np.float64)).reshape(N, C, math.prod(size))
     y = np.zeros((N, C, points.shape[1]), dtype=x.dtype)
     for combination in itertools.product(*taps):
         index, weight = np.zeros(points.shape[:2], dtype=np.int64), np.ones(points.shape[:2], dtype=points.dtype)
