@@ -160,8 +160,8 @@ def read_function(call: Callable[..., Any]) -> Function:
     name = getattr(call, "__name__", type(call).__name__)
     try:
         hints = typing.get_type_hints(call if hasattr(call, "__code__") else type(call).__call__, include_extras=True)
-    except NameError as error:
-        raise InvalidInput(f"{name}: {error}; an annotation names something that is not imported") from error
+    except (AttributeError, NameError, SyntaxError, TypeError) as error:
+        raise InvalidInput(f"{name}: {error}; an annotation cannot be read; known are {KNOWN}") from error
     params = [_param(name, p, hints.get(p.name, _EMPTY)) for p in inspect.signature(call).parameters.values()]
     return Function(
         name=name,

@@ -85,10 +85,10 @@ def _rows(parts: list[str], indent: str) -> Iterator[str]:
 
 def _plain(value: Any) -> Any:
     """Reduce containers to Mapping and list, and arrays to lists of numpy scalars or Python objects."""
-    if isinstance(value, enum.Enum):
+    if isinstance(value, (enum.Enum, Json)):
         return _plain(value.value)
-    if isinstance(value, Json):
-        return _plain(value.value)
+    if value is np.ma.masked:  # an array by class
+        return None
     if isinstance(value, np.ndarray):
         return _array(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -116,7 +116,7 @@ def _array(array: Array) -> Any:
 
 
 def _scalar(value: Any) -> str:
-    if value is None or value is np.ma.masked:
+    if value is None:
         return "null"
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
@@ -146,7 +146,10 @@ def _integer(value: int) -> str:
 
 
 def _float(value: Any) -> str:
-    return repr(float(value)) if type(value) is float or isinstance(value, np.float64) else str(value)
+    """Shortest digits that give the value back in its own type."""
+    if isinstance(value, float):  # float64 too
+        return repr(float(value))
+    return np.format_float_positional(value, trim="0") if 1e-4 <= abs(float(value)) < 1e16 else str(value)
 
 
 def _string(text: str) -> str:

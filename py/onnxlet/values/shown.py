@@ -46,8 +46,6 @@ class Labels:
         scores = _vector(scores)
         if names is not None and not isinstance(names, Mapping) and len(names) != scores.size:
             raise InvalidInput(f"Labels: expected {scores.size} names, one a score, got {len(names)}")
-        if nans := np.flatnonzero(np.isnan(scores)).tolist():
-            raise InvalidInput(f"Labels: score {nans[0]} is NaN; look at what the model was given")
         best = np.argsort(-scores, kind="stable")[:top].tolist()
         return cls([(str(i) if names is None else _name(names, i), float(scores[i])) for i in best])
 
@@ -145,6 +143,8 @@ def _vector(values: Any) -> Array:
     vector = array[0] if array.ndim == 2 and array.shape[0] == 1 else array
     if vector.ndim != 1 or vector.size == 0:
         raise InvalidInput(f"Labels: expected scores of shape [N] or [1, N], got {list(array.shape)}")
+    if nans := np.flatnonzero(np.isnan(vector)).tolist():
+        raise InvalidInput(f"Labels: score {nans[0]} is NaN; look at what the model was given")
     return vector
 
 
