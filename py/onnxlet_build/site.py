@@ -22,6 +22,7 @@ from .headers import headers_file, policy
 from .inspect_app import Inspected, inspect_app
 from .manifest import CLOUDFLARE_LIMIT_BYTES, Tree, safe_json, safe_names
 from .packages import Package, forget_resolved, resolve
+from .precompile import Source, precompile
 from .progress import Reporter
 from .runtime import Runtime
 from .site_models import SiteModels
@@ -30,6 +31,7 @@ __all__ = ["Options", "build_site"]
 
 # Cloudflare's limit leaves no room for the WebGPU build that does without JSPI (25.5 MiB).
 _GPU_BUILDS = {"": ("jspi", "webgpu"), "cloudflare": ("jspi",)}
+_STDLIB = "python_stdlib.zip"
 _INLINE_SCRIPT = re.compile(r"<script(?![^>]*\bsrc=)(?![^>]*application/json)[^>]*>(.*?)</script>", re.S)
 
 
@@ -198,8 +200,13 @@ def _python(building: _Building, packages: Sequence[Package]) -> dict[str, Any]:
     tree, runtime = building.tree, building.runtime
     shipped = [name for name in runtime.pins["pyodide"]["files"] if not name.endswith(".json")]
     names = {name: name.replace(".mjs", ".js") for name in shipped}
-    folder = tree.folder("pyodide", {safe: runtime.npm_file("pyodide", name) for name, safe in names.items()}, "python")
+    contents: dict[str, bytes | Path] = {safe: runtime.npm_file("pyodide", name) for name, safe in names.items()}
     wheel_name, wheel = core_wheel()
+    compiled = _compiled(building, packages, wheel)
+    if compiled:
+        contents[_STDLIB] = compiled[_STDLIB]
+        wheel_name, wheel = "onnxlet.pack", compiled["onnxlet.pack"]
+    folder = tree.folder("pyodide", contents, "python")
     lock = {
         "onnxlet": {
             "name": "onnxlet",
@@ -213,12 +220,14 @@ def _python(building: _Building, packages: Sequence[Package]) -> dict[str, Any]:
         }
     }
     for package in packages:
+        content: bytes | Path = compiled.get(f"{package.name}.pack", package.file)
+        file_name = package.file.name if isinstance(content, Path) else f"{package.name}.pack"
         lock[package.name] = {
             "name": package.name,
             "version": package.version,
-            "file_name": _package_file(tree, package.name, package.file.name, package.file),
+            "file_name": _package_file(tree, package.name, file_name, content),
             "install_dir": package.install_dir,
-            "sha256": package.sha256,
+            "sha256": package.sha256 if isinstance(content, Path) else sha256(content),
             "package_type": package.package_type,
             "imports": list(package.imports),
             "depends": list(package.depends),
@@ -228,6 +237,21 @@ def _python(building: _Building, packages: Sequence[Package]) -> dict[str, Any]:
         "lock": {"info": runtime.lock["info"], "packages": dict(sorted(lock.items()))},
         "packages": ["numpy", "onnxlet"],
     }
+
+
+def _compiled(building: _Building, packages: Sequence[Package], core: bytes) -> dict[str, bytes]:
+    """What every page imports, as bytecode: the standard library, numpy and the core. Empty where Node is missing."""
+    runtime = building.runtime
+    version = runtime.pins["pyodide"]["python"]
+    site_packages = f"/lib/python{version}/site-packages"
+    numpy = next(package.file for package in packages if package.name == "numpy")
+    stdlib = runtime.npm_file("pyodide", _STDLIB).read_bytes()
+    sources = {
+        _STDLIB: Source(stdlib, f"/lib/python{version.replace('.', '')}.zip"),
+        "numpy.pack": Source(numpy.read_bytes(), site_packages),
+        "onnxlet.pack": Source(core, site_packages),
+    }
+    return precompile(sources, building.report) or {}
 
 
 def _package_file(tree: Tree, name: str, file_name: str, content: bytes | Path) -> str:

@@ -6,7 +6,7 @@
  * extension module of numpy, of which `import numpy` needs two, and it is silent about a wheel that is not one.
  */
 
-import { storedFiles } from "./zip.js";
+import { unpack } from "./pack.js";
 
 /** @import { PyodideAPI } from "pyodide" */
 /** @import { Assets } from "./assets.js" */
@@ -49,7 +49,7 @@ export class Python {
   async boot() {
     const site = this.#site;
     const wasm = this.#assets.wasm(this.#file("pyodide.asm.wasm"));
-    const wheels = Promise.all(site.python.packages.map((name) => this.#wheel(name)));
+    const wheels = Promise.all(site.python.packages.map((name) => this.#package(name)));
     const sources = this.#appFiles();
     const files = Promise.all([wasm, wheels, sources]);
     files.catch(() => {}); // seen below, or hidden by a failure that came first
@@ -57,7 +57,7 @@ export class Python {
       this.#assets.module(this.#file("pyodide.js")),
       this.#assets.module(this.#file("pyodide.asm.js")),
     ]);
-    /** @type {{name: string, bytes: Uint8Array}[]} */
+    /** @type {Package[]} packages for which Python's own unpacking is needed */
     const packed = [];
     const folder = this.#assets.url(site.python.folder);
     const starting = loadPyodide({
@@ -69,8 +69,7 @@ export class Python {
       env: { HOME: APP },
       fsInit: async (/** @type {FileSystem} */ fs, /** @type {{sitePackages: string}} */ { sitePackages }) => {
         for (const wheel of await wheels) {
-          const stored = storedFiles(wheel.bytes);
-          if (stored) writeFiles(fs, sitePackages, stored);
+          if (wheel.files) writeFiles(fs, sitePackages, wheel.files);
           else packed.push(wheel);
         }
         writeFiles(fs, APP, await sources);
@@ -80,7 +79,7 @@ export class Python {
     // A file that fails inside Pyodide's own fetches leaves loadPyodide pending for ever.
     /** @type {PyodideAPI} */
     const pyodide = await Promise.race([files.then(() => starting), this.#failed]);
-    for (const { bytes } of packed) pyodide.unpackArchive(bytes, "wheel", { extractDir: sitePackagesOf(pyodide) });
+    for (const { bytes, format } of packed) pyodide.unpackArchive(bytes, format, { extractDir: sitePackagesOf(pyodide) });
     this.#pyodide = pyodide;
     const eager = this.#app.packages.filter((name) => !this.#onlyForPictures(name));
     if (eager.length) await this.load(eager);
@@ -132,9 +131,15 @@ export class Python {
     return files;
   }
 
-  /** @param {string} name */
-  async #wheel(name) {
-    return { name, bytes: await this.#assets.bytes(this.#wheelPath(name)) };
+  /**
+   * @param {string} name
+   * @returns {Promise<Package>}
+   */
+  async #package(name) {
+    const path = this.#wheelPath(name);
+    const bytes = await this.#assets.bytes(path);
+    if (!path.endsWith(".pack")) return { bytes, files: null, format: "wheel" };
+    return { bytes, files: await unpack(bytes), format: "gztar" };
   }
 
   /** @param {string[]} names */
@@ -163,6 +168,7 @@ export class Python {
   }
 }
 
+/** @typedef {{bytes: Uint8Array, files: {name: string, data: Uint8Array}[] | null, format: "wheel" | "gztar"}} Package */
 /** @typedef {{mkdirTree(path: string): void, writeFile(path: string, data: Uint8Array, options?: object): void}} FileSystem */
 
 /**

@@ -225,7 +225,7 @@ async function install() {
       const apps = await formerVisits(site);
       if (Object.keys(apps).length) await complete(site, apps);
     } catch (error) {
-      await caches.delete(PREFIX + BUILD);
+      await dropOwn();
       throw error;
     }
   }
@@ -278,19 +278,24 @@ async function dropOwn() {
 
 /** @param {Request} request */
 async function page(request) {
-  const cache = await own();
-  const { origin, pathname } = new URL(request.url);
-  const address = origin + (pathname.endsWith("/") ? `${pathname}index.html` : pathname);
-  const complete = await cache.match(RECORD);
-  const kept = complete && ((await cache.match(address)) ?? (await cache.match(`${address}.html`)));
-  const response = kept ?? (await fetch(request));
+  const response = (await keptPage(request.url).catch(() => undefined)) ?? (await fetch(request));
   if (response.type === "opaqueredirect") return response;
   const headers = new Headers(response.headers);
-  if (!(await caches.match(NO_ISOLATION, { cacheName: SETTINGS }))) isolate(headers);
+  const refused = await caches.match(NO_ISOLATION, { cacheName: SETTINGS }).catch(() => undefined);
+  if (!refused) isolate(headers);
   return new Response(response.body, { status: response.status, statusText: response.statusText, headers });
+}
+
+/** @param {string} url of a page, with or without index.html or .html */
+async function keptPage(url) {
+  const cache = await own();
+  if (!(await cache.match(RECORD))) return undefined;
+  const { origin, pathname } = new URL(url);
+  const address = origin + (pathname.endsWith("/") ? `${pathname}index.html` : pathname);
+  return (await cache.match(address)) ?? cache.match(`${address}.html`);
 }
 
 /** @param {Request} request */
 async function file(request) {
-  return (await fromAnyBuild(request.url)) ?? fetch(request);
+  return (await fromAnyBuild(request.url).catch(() => undefined)) ?? fetch(request); // a full disk must not break the page
 }

@@ -1,0 +1,131 @@
+"""Drives the page's own client in a blank page of a site, and compares what it answers with the native answers."""
+
+import base64
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from playwright.sync_api import BrowserContext, Page
+
+from tests.browser.server import Host
+
+__all__ = ["Visit", "assert_same", "snr_db"]
+
+FLOATS_DB = 100.0
+
+START = """async ({app, backend}) => {
+  const site = await (await fetch("site.json")).json();
+  const path = Object.keys(site.files).find((name) => name.endsWith("/client.js"));
+  const { Client } = await import(new URL(path, location.href));
+  globalThis.site = site;
+  globalThis.client = new Client({ site, root: "./", app });
+  globalThis.events = [];
+  for (const name of ["progress", "status", "gone", "update", "offline"]) {
+    client.on(name, (event) => events.push([name, event]));
+  }
+  return client.start({ backend });
+}"""
+
+CALL = """async ({fn, inputs, buffers}) => {
+  const unpack = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const pack = (bytes) => {
+    let text = "";
+    for (let i = 0; i < bytes.length; i += 32768) text += String.fromCharCode(...bytes.subarray(i, i + 32768));
+    return btoa(text);
+  };
+  const answer = await client.call(fn, inputs, buffers.map(unpack));
+  return "error" in answer ? answer : { ...answer, buffers: answer.buffers.map(pack) };
+}"""
+
+
+class Visit:
+    """One visitor's browser profile on one site."""
+
+    def __init__(self, host: Host, context: BrowserContext, mount: str, conditions: str) -> None:
+        self.host = host
+        self.context = context
+        self.mount = mount
+        self.conditions = conditions
+        self.page: Page = context.new_page()
+
+    @property
+    def folder(self) -> Path:
+        return self.host.sites[self.mount]
+
+    @property
+    def site(self) -> dict[str, Any]:
+        """site.json of what is mounted now."""
+        return json.loads((self.folder / "site.json").read_bytes())
+
+    def url(self, page: str = "") -> str:
+        return self.host.url(self.conditions, self.mount, page)
+
+    def start(self, app: str, backend: str = "auto") -> dict[str, Any]:
+        """Start an app's worker. Returns: Ready, or {"error"}."""
+        self.page.goto(self.url("__blank__"))
+        return self.page.evaluate(START, {"app": app, "backend": backend})
+
+    def call(self, fn: str, *inputs: dict[str, Any], buffers: list[bytes] | None = None) -> dict[str, Any]:
+        """Run an app function. Returns: the answer with its buffers as bytes, or {"error"}."""
+        packed = [base64.b64encode(data).decode() for data in buffers or []]
+        answer = self.page.evaluate(CALL, {"fn": fn, "inputs": list(inputs), "buffers": packed})
+        if "buffers" in answer:
+            answer["buffers"] = [base64.b64decode(text) for text in answer["buffers"]]
+        return answer
+
+    def run_example(self, app: str, index: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Run an example. Returns: the page's answer, and the native one that the build stored."""
+        entry = next(entry for entry in self.site["apps"] if entry["name"] == app)
+        example = entry["examples"][index]
+        answer = self.call(example["function"], *example["inputs"], buffers=self._read(example["buffers"]))
+        return answer, {"outputs": example["outputs"], "buffers": self._read(example["output_buffers"])}
+
+    def events(self, name: str) -> list[Any]:
+        """What the client told its page so far."""
+        return [event for kind, event in self.page.evaluate("events") if kind == name]
+
+    def wait_for_event(self, name: str, timeout_ms: int = 60_000) -> Any:
+        """The first such event, when it comes."""
+        self.page.wait_for_function("(name) => events.some(([kind]) => kind === name)", arg=name, timeout=timeout_ms)
+        return self.events(name)[0]
+
+    def _read(self, paths: list[str]) -> list[bytes]:
+        return [(self.folder / path).read_bytes() for path in paths]
+
+
+def snr_db(got: Any, expected: Any) -> float:
+    """Signal to noise in decibels: infinite where both are equal."""
+    got, expected = (np.asarray(value, dtype=np.float64) for value in (got, expected))
+    assert got.shape == expected.shape
+    noise = float(np.sum((got - expected) ** 2))
+    return np.inf if noise == 0 else 10 * np.log10(float(np.sum(expected**2)) / noise)
+
+
+def assert_same(got: dict[str, Any], expected: dict[str, Any], floats_db: float = FLOATS_DB) -> None:
+    """Two answers in wire form mean the same: labels, text and whole numbers exactly, floats within `floats_db`."""
+    assert "error" not in got, got
+    assert len(got["outputs"]) == len(expected["outputs"])
+    for mine, theirs in zip(got["outputs"], expected["outputs"], strict=True):
+        assert mine["kind"] == theirs["kind"]
+        if mine["kind"] == "labels":
+            assert [item["label"] for item in mine["items"]] == [item["label"] for item in theirs["items"]]
+            scores = [[float(item["score"]) for item in value["items"]] for value in (mine, theirs)]
+            assert snr_db(*scores) >= floats_db
+        elif mine["kind"] == "tensor":
+            a, b = (
+                np.load(io.BytesIO(side["buffers"][value["buffer"]]))
+                for side, value in ((got, mine), (expected, theirs))
+            )
+            assert a.dtype == b.dtype
+            if a.dtype.kind in "fc":
+                assert snr_db(a, b) >= floats_db
+            else:
+                np.testing.assert_array_equal(a, b)
+        else:
+            assert {k: v for k, v in mine.items() if k != "buffer"} == {
+                k: v for k, v in theirs.items() if k != "buffer"
+            }
+            if "buffer" in mine:
+                assert got["buffers"][mine["buffer"]] == expected["buffers"][theirs["buffer"]]

@@ -1,0 +1,198 @@
+"""A host for tests: serves built sites under conditions that stand in the address.
+
+`/iso/demo/index.html` is the file index.html of the site mounted as "demo", with isolation headers;
+`/iso+cut~numpy/demo/...` also breaks off every download whose name has "numpy" in it. So each condition is a sub-path,
+one server holds them all, and each combination is a scope of its own to a service worker.
+"""
+
+import gzip
+import mimetypes
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import brotli
+
+from tests.browser import poverty
+
+__all__ = ["Condition", "Host", "serving"]
+
+ISOLATION = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}
+POLICY = (
+    "default-src 'none'; script-src 'self'{eval}; worker-src 'self' blob:; connect-src 'self'; "
+    "img-src 'self' blob: data:; media-src 'self' blob:; style-src 'self'"
+)
+TYPES = {".js": "text/javascript", ".wasm": "application/wasm", ".json": "application/json", ".svg": "image/svg+xml"}
+BINARY = (".wasm", ".whl", ".zip", ".onnx", ".data", ".npy")
+HTML = b"<!doctype html><title>Not here</title><p>A page that a host sends instead of a file."
+SLOW_BYTES_PER_S = 4_000_000
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition, with the part of a file name that it strikes; without one it strikes the host's usual victims."""
+
+    name: str
+    part: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> "Condition":
+        name, _, part = text.partition("~")
+        return cls(name, part)
+
+    def strikes(self, path: str) -> bool:
+        return self.part in path if self.part else path.endswith(BINARY)
+
+
+@dataclass
+class Host:
+    """What is served where, and what was asked for."""
+
+    origin: str
+    sites: dict[str, Path] = field(default_factory=dict)
+    requests: list[str] = field(default_factory=list)
+    compress: bool = False
+    _seen: set[str] = field(default_factory=set)
+    _small: dict[Path, bytes] = field(default_factory=dict)
+
+    def url(self, conditions: str = "plain", site: str = "demo", page: str = "") -> str:
+        return f"{self.origin}/{conditions}/{site}/{page}"
+
+    @contextmanager
+    def watched(self) -> Iterator[list[str]]:
+        """The paths that reach the host while the block runs."""
+        start = len(self.requests)
+        seen: list[str] = []
+        yield seen
+        seen += self.requests[start:]
+
+    def first_time(self, path: str) -> bool:
+        """Whether a path is asked for the first time."""
+        first = path not in self._seen
+        self._seen.add(path)
+        return first
+
+    def small(self, file: Path, body: bytes) -> bytes:
+        """The body in brotli at its best, made once a file."""
+        if file not in self._small:
+            self._small[file] = brotli.compress(body, quality=11 if len(body) < 1_000_000 else 9)
+        return self._small[file]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    host: Host
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        path = unquote(urlsplit(self.path).path)
+        self.host.requests.append(path)
+        names, mount, rest = (*path.removeprefix("/").split("/", 2), "", "")[:3]
+        conditions = [Condition.parse(name) for name in names.split("+")]
+        has = {condition.name for condition in conditions}
+        folder = self.host.sites.get(mount)
+        if folder is None:
+            return self._send(404, b"", {}, "text/plain")
+        headers = self._policies(has)
+        if path.count("/") == 2 and "no-trailing-redirect" not in has:
+            return self._send(301, b"", headers | {"Location": path + "/"}, "text/plain")
+        if rest == "__blank__":
+            return self._send(200, b"<!doctype html><link rel=icon href=data:,><title>blank</title>", headers, "text/html")
+        file = folder / (rest + "index.html" if rest.endswith("/") or not rest else rest)
+        struck = {c.name for c in conditions if c.strikes(rest)}
+        if not file.is_file() or "404" in struck:
+            return self._send(404, HTML, headers, "text/html")
+        body, kind = self._distort(file, path, struck, has)
+        if has & poverty.SCRIPTS.keys() and path.endswith("worker.js"):
+            body = poverty.script(has).encode() + body
+        headers |= self._caching(path, has)
+        if self.host.compress and "br" in self.headers.get("Accept-Encoding", ""):
+            body = self.host.small(file, body)
+            headers["Content-Encoding"] = "br"
+        cut = "cut" in struck or ("drop-once" in struck and self.host.first_time(path))
+        return self._send(200, body, headers, kind, cut=cut, slow="slow" in struck)
+
+    def _policies(self, has: set[str]) -> dict[str, str]:
+        headers = dict(ISOLATION) if "iso" in has else {}
+        if "iso" in has and "corp-missing" not in has:
+            headers["Cross-Origin-Resource-Policy"] = "same-origin"
+        if "csp" in has:
+            headers["Content-Security-Policy"] = POLICY.format(eval=" 'wasm-unsafe-eval'")
+        if "csp-noeval" in has:
+            headers["Content-Security-Policy"] = POLICY.format(eval="")
+        if "mime-text" in has:
+            headers["X-Content-Type-Options"] = "nosniff"
+        return headers
+
+    @staticmethod
+    def _caching(path: str, has: set[str]) -> dict[str, str]:
+        if "nocache" in has:
+            return {"Cache-Control": "no-store"}
+        return {"Cache-Control": "max-age=31536000, immutable" if "/assets/" in path else "no-cache"}
+
+    @staticmethod
+    def _distort(file: Path, path: str, struck: set[str], has: set[str]) -> tuple[bytes, str]:
+        """The body and MIME type that this host sends."""
+        body = file.read_bytes()
+        kind = TYPES.get(file.suffix) or mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+        if path.endswith(BINARY):
+            kind = "application/octet-stream" if "mime-octet" in has else "text/plain" if "mime-text" in has else kind
+        if "html" in struck:
+            body, kind = HTML, "text/html"
+        if "short" in struck:
+            body = body[: len(body) // 2]
+        if "empty" in struck:
+            body = b""
+        if "gzip" in struck:
+            body = gzip.compress(body)
+        if "crlf" in struck:
+            body = body.replace(b"\n", b"\r\n")
+        if "flip" in struck:
+            body = body[:-1] + bytes([body[-1] ^ 1])
+        return body, kind
+
+    def _send(
+        self, status: int, body: bytes, headers: dict[str, str], kind: str, *, cut: bool = False, slow: bool = False
+    ) -> None:
+        self.send_response(status)
+        for name, value in {**headers, "Content-Type": kind, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        try:
+            if slow:
+                for start in range(0, len(body), 65536):
+                    self.wfile.write(body[start : start + 65536])
+                    time.sleep(65536 / SLOW_BYTES_PER_S)
+            else:
+                self.wfile.write(body[: len(body) // 2] if cut else body)
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True
+        if cut:
+            self.close_connection = True
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+
+@contextmanager
+def serving(sites: dict[str, Path]) -> Iterator[Host]:
+    """Serve built sites on a free port of this machine."""
+    server = _Server(("127.0.0.1", 0), _Handler)
+    host = Host(f"http://127.0.0.1:{server.server_address[1]}", dict(sites))
+    server.RequestHandlerClass = type("Handler", (_Handler,), {"host": host})
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield host
+    finally:
+        server.shutdown()
+        server.server_close()
