@@ -136,8 +136,8 @@ class App:
             raise InvalidInput(f"App: expected examples as a list, got {type(examples).__name__}")
         by_function = examples if isinstance(examples, Mapping) else {self.function().name: examples}
         return tuple(
-            _example(self.function(name), values, number)
-            for name, some in by_function.items()
+            _example(function, values, number)
+            for function, some in [(self.function(name), some) for name, some in by_function.items()]
             for number, values in enumerate(some, 1)
         )
 

@@ -181,6 +181,8 @@ def _param(function: str, parameter: inspect.Parameter, hint: Any) -> Param:
         raise InvalidInput(f"{where}: expected an annotation, got none; known are {KNOWN}")
     hint, optional, fields = _unwrap(hint)
     kind, value_type, options, members = _input_kind(where, hint)
+    if value_type is str and any(one.kind == "choice" for one in fields):
+        kind = "choice"
     label = None
     for one in fields:
         label = one.label or label
@@ -277,7 +279,7 @@ def _outputs(hint: Any) -> tuple[Output, ...]:
     if typing.get_origin(bare) is tuple and args and args[-1] is not Ellipsis:
         return tuple(output for arg in args for output in _outputs(arg))
     origin = typing.get_origin(bare) or bare
-    kind = _OUTPUT_KINDS.get(origin, "json") if isinstance(origin, type) else "auto"
+    kind = "auto" if origin in (Any, Union, types.UnionType) else _OUTPUT_KINDS.get(origin, "json")
     label = next((one.label for one in fields if one.label), None)
     return (Output(label or {"json": "Result", "auto": "Result"}.get(kind, kind.capitalize()), kind),)
 
