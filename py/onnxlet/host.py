@@ -14,6 +14,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ async def start(bridge: Any, config_json: str) -> str | None:
     global _bridge, _app
     config = json.loads(config_json)
     try:
-        connect(bridge)
+        await connect(bridge)
         onnxruntime_names.install()
         root = Path(config.get("root", ROOT))
         os.chdir(root)
@@ -57,7 +58,7 @@ async def start(bridge: Any, config_json: str) -> str | None:
     return None
 
 
-def connect(bridge: Any, root: Path = ROOT) -> None:
+async def connect(bridge: Any, root: Path = ROOT) -> None:
     """Install the page's providers and the models that the build recorded."""
     global _bridge
     _bridge = bridge
@@ -66,7 +67,14 @@ def connect(bridge: Any, root: Path = ROOT) -> None:
     if bridge.backend == "webgpu":
         kinds.reverse()
     providers.install({name: _maker(name, kind, bridge, wait) for kind, name in kinds})
-    use_recorded(RecordedModels(root, json.loads(bridge.models), lambda model_id: _read(bridge, model_id, wait)))
+    models: dict[str, Any] = json.loads(bridge.models)
+    # Python alone cannot wait for a file later on
+    ahead = {m["id"]: await _fetch(bridge, m["id"]) for m in models.values()} if bridge.waits == "none" else {}
+
+    def read(model_id: str) -> bytes:
+        return ahead.pop(model_id) if model_id in ahead else _read(bridge, model_id, wait)
+
+    use_recorded(RecordedModels(root, models, read, partial(_fetch, bridge)))
 
 
 async def call(name: str, inputs_json: str, buffers: Sequence[Any]) -> Any:
@@ -161,7 +169,7 @@ def _find_app(module: Any, name: str) -> App:
 
 
 def _maker(name: str, kind: str, bridge: Any, wait: Callable[[Any], Any] | None) -> Callable[[], WebProvider]:
-    return lambda: WebProvider(name, kind, bridge, wait)
+    return partial(WebProvider, name, kind, bridge, wait)
 
 
 def _waiter() -> Callable[[Any], Any]:
@@ -179,9 +187,17 @@ def _waiter() -> Callable[[Any], Any]:
     return wait
 
 
-def _read(bridge: Any, model_id: str, wait: Callable[[Any], Any] | None) -> bytes:
+def _read(bridge: Any, model_id: str, file: Path, wait: Callable[[Any], Any] | None) -> bytes:
+    if file.is_file():  # worker.js lays models down where Python cannot wait for them
+        return file.read_bytes()
     if bridge.waits == "atomics":
         return bytes(bridge.bytesSync(model_id).to_bytes())
-    if wait:
-        return bytes(wait(bridge.bytes(model_id)).to_bytes())
-    raise ProviderError(NO_WAITING)
+    if wait is None:
+        raise ProviderError(NO_WAITING)
+    return bytes(wait(bridge.bytes(model_id)).to_bytes())
+
+
+async def _fetch(bridge: Any, model_id: str) -> bytes:
+    if bridge.waits == "atomics":
+        return bytes(bridge.bytesSync(model_id).to_bytes())
+    return bytes((await bridge.bytes(model_id)).to_bytes())

@@ -28,7 +28,8 @@ POLICY = (
     "img-src 'self' blob: data:; media-src 'self' blob:; style-src 'self'"
 )
 TYPES = {".js": "text/javascript", ".wasm": "application/wasm", ".json": "application/json", ".svg": "image/svg+xml"}
-BINARY = (".wasm", ".whl", ".zip", ".onnx", ".data", ".npy")
+BLANK = b"<!doctype html><link rel=icon href=data:,><title>blank</title>"
+BINARY = (".wasm", ".pack", ".whl", ".zip", ".onnx", ".data", ".npy")
 HTML = b"<!doctype html><title>Not here</title><p>A page that a host sends instead of a file."
 SLOW_BYTES_PER_S = 4_000_000
 
@@ -104,7 +105,7 @@ class _Handler(BaseHTTPRequestHandler):
         if path.count("/") == 2 and "no-trailing-redirect" not in has:
             return self._send(301, b"", headers | {"Location": path + "/"}, "text/plain")
         if rest == "__blank__":
-            return self._send(200, b"<!doctype html><link rel=icon href=data:,><title>blank</title>", headers, "text/html")
+            return self._send(200, BLANK, headers, "text/html")
         file = folder / (rest + "index.html" if rest.endswith("/") or not rest else rest)
         struck = {c.name for c in conditions if c.strikes(rest)}
         if not file.is_file() or "404" in struck:

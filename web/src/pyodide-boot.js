@@ -104,6 +104,16 @@ export class Python {
     if (missing.length) throw new Error(`Python packages not installed: ${missing.join(", ")}. ${said.join(" ")}`);
   }
 
+  /** Lay the app's models beside its files: where Python cannot wait, they have to be there before it asks. */
+  async keepModels() {
+    const models = Object.entries(this.#app.models).map(async ([name, id]) => {
+      const variants = this.#site.models[id]?.variants ?? [];
+      const variant = variants.find(({ backends }) => backends.includes("python")) ?? variants[0];
+      return variant ? [{ name, data: await this.#assets.model(variant) }] : [];
+    });
+    writeFiles(this.pyodide.FS, APP, (await Promise.all(models)).flat());
+  }
+
   /** The package that decodes pictures: in the background after the start, or when the first picture comes. */
   pictures() {
     const names = this.#app.packages.filter((name) => this.#onlyForPictures(name));

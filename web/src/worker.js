@@ -55,6 +55,7 @@ async function start(config, onProgress) {
     const host = /** @type {Session["host"]} */ (python.pyodide.pyimport("onnxlet.host"));
     step("import");
     session = { python, bridge, host };
+    if (bridge.waits === "none") await python.keepModels(); // it cannot wait for them later
     const fault = await host.start(bridge, JSON.stringify(app));
     if (fault) return failure(JSON.parse(fault).error);
     step("app");
@@ -90,15 +91,13 @@ async function call(fn, inputs, buffers) {
 /** @returns {Status} */
 function status() {
   if (!session) throw new Error("status() came before start()");
-  const { python, bridge, host } = session;
-  const { threads, reason } = bridge.describe();
+  const { python, host } = session;
+  const { threads_reason: why, ...status } = JSON.parse(host.status());
+  const count = `${status.threads} ${status.threads === 1 ? "thread" : "threads"}`;
   return {
-    backend: bridge.backend,
-    threads,
-    reason: bridge.backend === "python" ? bridge.reason : `${bridge.reason}; ${threads} ${threads === 1 ? "thread" : "threads"}: ${reason}`,
-    waits: bridge.waits,
+    ...status,
+    reason: status.backend === "wasm" ? `${status.reason}; ${count}: ${why}` : status.reason,
     memory_bytes: /** @type {any} */ (python.pyodide)._module.HEAPU8.length,
-    ...JSON.parse(host.status()),
   };
 }
 
