@@ -45,31 +45,31 @@ class _Options:
     extrapolation_value: float = 0.0
 
 
-def _source(out: int, size: int, scale: Any, roi: tuple[float, float], mode: str) -> Array:
-    """Where in the input every output element lies, [out]; in the precision of `scale`.
+def _source(out: int, size: int, scale: np.float32, roi: tuple[float, float], mode: str) -> Array:
+    """Where in the input every output element lies, float32 [out].
 
-    Args:
-        scale: float32 where the model gives scales (as onnxruntime computes), else float64 out / size.
+    In single precision and in onnxruntime's order of operations: where a place falls between two elements, or just on
+    one, its last bit decides which is nearest, and both runtimes should choose the same.
     """
-    x = np.arange(out).astype(np.asarray(scale).dtype)
-    half = x.dtype.type(0.5)
+    x: Array = np.arange(out).astype(np.float32)
+    half = np.float32(0.5)
     if mode == "half_pixel" or (mode == "pytorch_half_pixel" and out > 1):
         return (x + half) / scale - half
     if mode == "pytorch_half_pixel":
         return np.zeros_like(x)
     if mode == "half_pixel_symmetric":
-        adjustment = x.dtype.type(out) / (scale * x.dtype.type(size))
+        adjustment = np.float32(out) / (scale * np.float32(size))
         return half * size * (1 - adjustment) + (x + half) / scale - half
     if mode == "asymmetric":
         return x / scale
     if mode == "align_corners":
-        return x * ((size - 1) / (out - 1)) if out > 1 else np.zeros_like(x)
+        return x * (size - 1) / (out - 1) if out > 1 else np.zeros_like(x)
     if mode == "tf_half_pixel_for_nn":
         return (x + half) / scale
     if mode == "tf_crop_and_resize":
         start, end = roi
         if out > 1:
-            return start * (size - 1) + x * ((end - start) * (size - 1) / (out - 1))
+            return start * (size - 1) + x * (end - start) * (size - 1) / (out - 1)
         return np.full_like(x, 0.5 * (start + end) * (size - 1))
     raise InvalidInput(f'coordinate_transformation_mode "{mode}" is unknown')
 
@@ -107,7 +107,11 @@ def _taps(x: Array, size: int, scale: float, options: _Options) -> tuple[Array, 
 
 
 def _resized(
-    X: Array, out: Sequence[int], scales: Sequence[Any], rois: Sequence[tuple[float, float]], options: _Options
+    X: Array,
+    out: Sequence[int],
+    scales: Sequence[np.float32],
+    rois: Sequence[tuple[float, float]],
+    options: _Options,
 ) -> Array:
     """X at the size `out`."""
     if 0 in out or 0 in X.shape:
@@ -212,7 +216,7 @@ def Resize(
         for i, axis in enumerate(chosen):
             rois[axis] = (float(roi[i]), float(roi[len(chosen) + i]))
     out = list(X.shape)
-    factors: list[Any] = [1.0] * X.ndim
+    factors = [np.float32(1)] * X.ndim
     given = scales if scales is not None and scales.size else sizes
     if given is None or len(given) != len(chosen):
         raise InvalidInput(f"expected {len(chosen)} scales or sizes, got {0 if given is None else len(given)}")
@@ -225,7 +229,7 @@ def Resize(
         wanted = _sizes([X.shape[a] for a in chosen], [int(s) for s in given], keep_aspect_ratio_policy)
         for axis, size in zip(chosen, wanted, strict=True):
             out[axis] = size
-            factors[axis] = size / X.shape[axis] if X.shape[axis] else 1.0
+            factors[axis] = np.float32(size) / np.float32(max(X.shape[axis], 1))
     options = _Options(
         mode=mode,
         coordinates=coordinate_transformation_mode,

@@ -43,9 +43,7 @@ _ACTIVATIONS: dict[str, tuple[Callable[..., Array], tuple[float, ...]]] = {
 }
 
 
-def _activations(
-    names: Sequence[str], alphas: Sequence[float], betas: Sequence[float], clip: float | None
-) -> list[Activation]:
+def _activations(names: Sequence[str], alphas: Sequence[float], betas: Sequence[float]) -> list[Activation]:
     """The functions by name. Each takes from alphas and betas as many values as it has, or its defaults."""
     left: list[list[float]] = [list(alphas), list(betas)]
     result = []
@@ -54,14 +52,12 @@ def _activations(
             raise InvalidInput(f'activation "{name}" is unknown, expected one of {", ".join(sorted(_ACTIVATIONS))}')
         function, defaults = _ACTIVATIONS[name.lower()]
         values = tuple(given.pop(0) if given else d for given, d in zip(left, defaults, strict=False))
-        result.append(_clipped(function, values, clip))
+        result.append(_with_parameters(function, values))
     return result
 
 
-def _clipped(function: Callable[..., Array], values: tuple[float, ...], clip: float | None) -> Activation:
-    if clip is None:
-        return lambda x: function(x, *values)
-    return lambda x: function(np.clip(x, -clip, clip), *values)
+def _with_parameters(function: Callable[..., Array], values: tuple[float, ...]) -> Activation:
+    return lambda x: function(x, *values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +70,8 @@ class _Layer:
         lengths: int [N].
         reverse: whether each direction runs backward.
         functions: activations of each direction.
+        clip: bound of what goes into a gate's activation. (onnxruntime, the only implementation, does not bound the
+            cell state before the LSTM's last activation, so neither does this.)
     """
 
     X: Array
@@ -83,6 +81,7 @@ class _Layer:
     lengths: Array
     reverse: tuple[bool, ...]
     functions: tuple[list[Activation], ...]
+    clip: float | None
     batch_first: bool
     like: Array
 
@@ -114,7 +113,7 @@ class _Layer:
         names = list(activations or defaults * count)
         if len(names) != len(defaults) * count:
             raise InvalidInput(f"{len(names)} activations, expected {len(defaults) * count}")
-        functions = _activations(names, activation_alpha or (), activation_beta or (), clip)
+        functions = _activations(names, activation_alpha or (), activation_beta or ())
         x = wide(X).swapaxes(0, 1) if layout else wide(X)
         T, N = x.shape[:2]
         if (
@@ -131,9 +130,13 @@ class _Layer:
             lengths=np.full(N, T) if sequence_lens is None else sequence_lens,
             reverse=reverse,
             functions=tuple(functions[i * len(defaults) : (i + 1) * len(defaults)] for i in range(count)),
+            clip=clip,
             batch_first=bool(layout),
             like=X,
         )
+
+    def clipped(self, x: Array) -> Array:
+        return x if self.clip is None else np.clip(x, -self.clip, self.clip)
 
     def initial(self, given: Array | None, d: int) -> Array:
         """The state [N, H] that a direction starts from."""
@@ -215,7 +218,7 @@ def RNN(
         inputs = layer.X @ layer.W[d].T + layer.B[d].reshape(2, -1).sum(axis=0)
 
         def step(x: Array, state: State, f: Activation = f, weights: Array = weights) -> State:
-            return (f(x + state[0] @ weights),)
+            return (f(layer.clipped(x + state[0] @ weights)),)
 
         results.append(layer.run(d, inputs, (layer.initial(initial_h, d),), step))
     return layer.finish(results)
@@ -263,12 +266,13 @@ def GRU(
             x: Array, state: State, R: Array = layer.R[d].T, b: Array = b_state, f: Activation = f, g: Activation = g
         ) -> State:
             h = state[0]
-            gates = x[:, : 2 * H] + h @ R[:, : 2 * H] + b[: 2 * H]
+            gates = layer.clipped(x[:, : 2 * H] + h @ R[:, : 2 * H] + b[: 2 * H])
             z, r = f(gates[:, :H]), f(gates[:, H:])
             if linear_before_reset:
-                hidden = g(x[:, 2 * H :] + r * (h @ R[:, 2 * H :] + b[2 * H :]))
+                hidden = x[:, 2 * H :] + r * (h @ R[:, 2 * H :] + b[2 * H :])
             else:
-                hidden = g(x[:, 2 * H :] + (r * h) @ R[:, 2 * H :] + b[2 * H :])
+                hidden = x[:, 2 * H :] + (r * h) @ R[:, 2 * H :] + b[2 * H :]
+            hidden = g(layer.clipped(hidden))
             return ((1 - z) * hidden + z * h,)
 
         results.append(layer.run(d, inputs, (layer.initial(initial_h, d),), step))
@@ -323,10 +327,10 @@ def LSTM(
         ) -> State:  # fmt: skip
             hidden, cell = state
             gates = x + hidden @ R
-            i = f(gates[:, :H] + p[0] * cell)
-            forget = 1 - i if input_forget else f(gates[:, 2 * H : 3 * H] + p[2] * cell)
-            cell = forget * cell + i * g(gates[:, 3 * H :])
-            o = f(gates[:, H : 2 * H] + p[1] * cell)
+            i = f(layer.clipped(gates[:, :H] + p[0] * cell))
+            forget = 1 - i if input_forget else f(layer.clipped(gates[:, 2 * H : 3 * H] + p[2] * cell))
+            cell = forget * cell + i * g(layer.clipped(gates[:, 3 * H :]))
+            o = f(layer.clipped(gates[:, H : 2 * H] + p[1] * cell))
             return o * h(cell), cell
 
         start = (layer.initial(initial_h, d), layer.initial(initial_c, d))
