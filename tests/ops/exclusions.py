@@ -10,6 +10,9 @@ EXCLUSIONS = {
     r"test_attention_4d_causal_fp16_expanded": (
         "one unit in the last place of float16 (2^-10) is more than the case's relative tolerance of 1e-3"
     ),
+    r"test_resize_downsample_scales_(linear|cubic)_align_corners": (
+        "expects size x scale where the spec says length_resized, a whole number, as onnxruntime and PyTorch do"
+    ),
 }
 
 
