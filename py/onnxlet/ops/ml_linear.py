@@ -67,7 +67,7 @@ def LinearClassifier(
     winners = pick(scores[:, 0] > 0, labels)
     if post_transform == "PROBIT" or len(labels) != 2:
         return winners, post_transformed(scores, post_transform)
-    return winners, both_classes(scores[:, 0], post_transform, probability=post_transform != "LOGISTIC")
+    return winners, both_classes(scores[:, 0], post_transform, probability=True)
 
 
 def _kernel(x: Array, vectors: Array, kernel_type: str, kernel_params: Sequence[float]) -> Array:

@@ -48,10 +48,10 @@ def both_classes(score: Array, post_transform: str, *, probability: bool) -> Arr
     Args:
         probability: the score is one, so the first class has the rest; else the first has its negative.
     """
-    if probability:
-        return np.stack([1 - score, score], axis=1)
     if post_transform == "LOGISTIC":
         return np.stack([_logistic(-score), _logistic(score)], axis=1)
+    if probability:
+        return np.stack([1 - score, score], axis=1)
     return np.stack([-score, score], axis=1)
 
 

@@ -301,6 +301,8 @@ def TreeEnsembleClassifier(
         positive = bool((weights >= 0).all())
         winners = pick(score > (0.5 if positive else 0), labels)
         score = score.astype(np.float32)
+        if class_ids[0] == 1:  # the weights are said to be the second class's: the first one's score is 0
+            return winners, post_transformed(np.stack([np.zeros_like(score), score], axis=1), post_transform)
         if post_transform == "PROBIT":
             return winners, post_transformed(score[:, None], post_transform)
         return winners, both_classes(score, post_transform, probability=positive)

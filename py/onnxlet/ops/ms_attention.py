@@ -357,9 +357,9 @@ def _appended(past: Array | None, new: Array, starts: Array, total: int) -> Arra
     """A cache of at least `total` places with the new ones written from each sample's start."""
     B, H, S, D = new.shape
     cache = np.zeros((B, H, max(total, 0 if past is None else past.shape[2]), D), new.dtype)
-    if past is not None:
-        cache[:, :, : past.shape[2]] = past
     for sample, start in enumerate(starts):
+        if past is not None:
+            cache[sample, :, :start] = past[sample, :, :start]
         cache[sample, :, start : start + S] = new[sample]
     return cache
 

@@ -262,7 +262,7 @@ def NhwcFusedConv(
 @op("NhwcMaxPool", domain="com.microsoft")
 def NhwcMaxPool(x: Array, *, kernel_shape: Sequence[int], **attributes: Any) -> Array:
     """MaxPool with channels last; attributes are MaxPool's."""
-    return channels_last(MaxPool(channels_first(x), kernel_shape=kernel_shape, **attributes)[0])
+    return channels_last(MaxPool(channels_first(x), kernel_shape=kernel_shape, **attributes))
 
 
 @op("SwiGLU", domain="com.microsoft")

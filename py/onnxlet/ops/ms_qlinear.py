@@ -7,6 +7,7 @@ Spec of all: https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOper
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -339,29 +340,46 @@ def DynamicQuantizeLSTM(
     r_zero_point: Array,
     **attributes: Any,
 ) -> tuple[Array, ...]:
-    """LSTM with quantized weights; attributes are LSTM's.
-
-    A runtime also rounds x and the hidden state to 8 bits before each product; this does not, and so is the value that
-    it approximates.
+    """LSTM with quantized weights; attributes are LSTM's. The inputs of each product are quantized over their range.
 
     Args:
         w, r: int8 or uint8 [directions, input or hidden, 4 * hidden]: transposed, unlike LSTM's.
-        w_scale, r_scale: [directions], or [directions, 4 * hidden].
+        w_scale, r_scale, and the zero points: [directions], or [directions, 4 * hidden].
     """
-    return LSTM(
-        x,
-        _weights(w, w_scale, w_zero_point),
-        _weights(r, r_scale, r_zero_point),
-        b,
-        sequence_lens,
-        initial_h,
-        initial_c,
-        p,
-        **attributes,
-    )
+    weights: Any = _Quantized.of(w, w_scale, w_zero_point)
+    recurrent: Any = _Quantized.of(r, r_scale, r_zero_point)
+    return LSTM(x, weights, recurrent, b, sequence_lens, initial_h, initial_c, p, **attributes)
 
 
-def _weights(w: Array, scale: Array, zero_point: Array) -> Array:
-    directions = len(w)
-    shape = (directions, 1, -1)
-    return dequantized(w, scale.reshape(shape), zero_point.reshape(shape)).swapaxes(1, 2)
+@dataclass(frozen=True, slots=True)
+class _Quantized:
+    """Integer weights that stand in for float ones of `shape` where these are only multiplied with from the left.
+
+    Args:
+        codes: [directions, K, N], or [K, N] of one direction.
+        scale, zero_point: [directions, 1 or N], or [1 or N].
+    """
+
+    codes: Array
+    scale: Array
+    zero_point: Array
+    dtype = np.dtype(np.float32)
+    __array_ufunc__ = None  # numpy leaves `array @ self` to __rmatmul__
+
+    @classmethod
+    def of(cls, codes: Array, scale: Array, zero_point: Array) -> _Quantized:
+        return cls(codes, scale.reshape(len(codes), -1), zero_point.reshape(len(codes), -1))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (*self.codes.shape[:-2], self.codes.shape[-1], self.codes.shape[-2])
+
+    @property
+    def T(self) -> _Quantized:
+        return self  # the codes are stored transposed already
+
+    def __getitem__(self, direction: int) -> _Quantized:
+        return _Quantized(self.codes[direction], self.scale[direction], self.zero_point[direction])
+
+    def __rmatmul__(self, a: Array) -> Array:
+        return DynamicQuantizeMatMul(a, self.codes, self.scale, self.zero_point)
