@@ -26,6 +26,14 @@ FLAGS = (
     "--use-webgpu-adapter=swiftshader",
     "--enable-features=Vulkan,WebGPU",
 )
+# What Chromium itself asks now and then (its updates, its sign-in, guesses about forms); no page can make it do so.
+BROWSERS_OWN = (
+    "accounts.google.com:",
+    "clients2.google.com:",
+    "content-autofill.googleapis.com:",
+    "optimizationguide-pa.googleapis.com:",
+    "update.googleapis.com",
+)
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -49,7 +57,7 @@ def foreign() -> Iterator[list[str]]:
     class Refusal(socketserver.StreamRequestHandler):
         def handle(self) -> None:
             line = self.rfile.readline().decode("latin-1").strip()
-            if line:
+            if line and not any(own in line for own in BROWSERS_OWN):
                 asked.append(line)
             self.wfile.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 
