@@ -6,7 +6,7 @@ from typing import Annotated
 
 import numpy as np
 
-from onnxlet import App, File, InferenceSession, Labels, Text
+from onnxlet import App, Field, File, InferenceSession, Labels, Text
 
 HERE = Path(__file__).parent
 RULES = json.loads((HERE / "magika.json").read_text(encoding="utf-8"))  # sizes, labels, thresholds
@@ -50,7 +50,9 @@ def label_of(guess: str, score: float) -> str:
     return "txt" if KINDS[label]["is_text"] else "unknown"
 
 
-def identify(file: File) -> tuple[Annotated[str, Text(label="Magika says")], Annotated[Labels, "What the model sees"]]:
+def identify(
+    file: File,
+) -> tuple[Annotated[str, Text(label="Magika says")], Annotated[Labels, Field(label="What the model sees")]]:
     """Drop any file: a small model reads its first and last kilobyte and says what it is."""
     row = tokens(file.data)
     if row is None:

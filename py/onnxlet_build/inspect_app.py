@@ -107,16 +107,15 @@ def make_models(path: Path, scratch: Path, report: Reporter) -> None:
     if not path.is_file():
         return
     stamp = paths.cache("made", fetch.sha256(str(path.resolve()).encode())[:32] + ".json")
-    source = fetch.sha256(path.read_bytes())
-    if stamp.is_file():
-        made = json.loads(stamp.read_bytes())
-        if made["source"] == source and all(_has(path.parent / n, d) for n, d in made["files"].items()):
-            return
+    if stamp.is_file() and all(_has(Path(name), digest) for name, digest in json.loads(stamp.read_bytes()).items()):
+        return
     started = time.monotonic()
     with report.step(f"Making the model: {path.parent.name}/{path.name}"):
-        names = _run_child("models", path, scratch)["files"]
-    digests = {name: fetch.sha256((path.parent / name).read_bytes()) for name in names}
-    paths.write_whole(stamp, json.dumps({"source": source, "files": digests}).encode())
+        answer = _run_child("models", path, scratch)
+    names = answer["files"]
+    depends = [path, *(path.parent / name for name in names), *map(Path, answer["sources"])]
+    digests = {str(file): fetch.sha256(file.read_bytes()) for file in depends}
+    paths.write_whole(stamp, json.dumps(digests).encode())
     report.note(f"{path.parent.name}/{path.name} made {', '.join(names)} in {time.monotonic() - started:.1f} s")
 
 

@@ -62,7 +62,7 @@ def load(path: Path) -> ModuleType:
 
 
 def make_models(path: Path) -> Answer:
-    """Call ``model()`` of a model.py and write what it returns beside it. Returns: file names written."""
+    """Call ``model()`` of a model.py and write what it returns beside it. Returns: names of the files, and the sources they depend on."""
     import onnx
 
     module = load(path)
@@ -87,7 +87,7 @@ def make_models(path: Path) -> Answer:
             kind = type(content).__name__
             raise _Refusal(f"{path}: model() gave a {kind} for {name!r}, expected bytes, a path or an onnx.ModelProto")
         paths.write_whole(target, bytes(content))
-    return {"files": sorted(made)}
+    return {"files": sorted(made), "sources": sorted(_modules() & {str(f) for f in path.parent.rglob("*.py")})}
 
 
 def inspect(path: Path, scratch: Path) -> Answer:
@@ -112,7 +112,6 @@ def inspect(path: Path, scratch: Path) -> Answer:
         module = load(path)
     name, app = _find_app(module, path)
     examples = [_run(app, example, number, reads, scratch) for number, example in enumerate(app.examples)]
-    modules = {str(Path(file).resolve()) for m in list(sys.modules.values()) if (file := getattr(m, "__file__", None))}
     declared = [str(file) for named in app.files for file in _expand(path, named)]
     schema = app.schema()
     return {
@@ -124,9 +123,15 @@ def inspect(path: Path, scratch: Path) -> Answer:
         "examples": examples,
         "models": list(opened),
         "external": sorted(e for model in opened for e in _external_files(Path(model))),
-        "reads": sorted(reads.paths | modules | set(declared)),
+        "reads": sorted(reads.paths | _modules() | set(declared)),
         "pillow": "PIL" in sys.modules,
     }
+
+
+def _modules() -> set[str]:
+    """Files of all modules that were imported."""
+    files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    return {str(Path(file).resolve()) for file in files if file}
 
 
 def _find_app(module: ModuleType, path: Path) -> tuple[str, Any]:

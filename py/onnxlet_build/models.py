@@ -64,7 +64,7 @@ def place(model: Model, types: Mapping[str, TensorType]) -> Placement:
     if integer:
         return Placement(backends, wasm_first, f"WebAssembly first: {integer[0]} has kernels for the CPU only")
     weights, flop = weight_bytes(model), estimate_flop(model, types)
-    size = f"{weights / 1e6:.2g} MB of weights, {flop / 1e6:.2g} MFLOP a run"
+    size = f"{weights / 1e6:.2g} MB of weights, {flop / 1e6:,.0f} MFLOP a run"
     if weights < SMALL_WEIGHTS_BYTES or flop < SMALL_FLOP:
         return Placement(backends, wasm_first, f"WebAssembly first: {size}, too small to pay for a GPU's start")
     return Placement(backends, backends, f"WebGPU first: {size}")
