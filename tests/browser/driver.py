@@ -11,16 +11,17 @@ from playwright.sync_api import BrowserContext, Page
 
 from tests.browser.server import Host
 
-__all__ = ["Visit", "assert_same", "snr_db"]
+__all__ = ["Visit", "assert_same", "increments", "npy", "snr_db"]
 
 FLOATS_DB = 100.0
+START_MS = 120_000  # a shared machine of two cores; nothing here waits for it when all is well
 
-START = """async ({app, backend}) => {
+START = """async ({app, backend, stall_s}) => {
   const site = await (await fetch("site.json")).json();
   const path = Object.keys(site.files).find((name) => name.endsWith("/client.js"));
   const { Client } = await import(new URL(path, location.href));
   globalThis.site = site;
-  globalThis.client = new Client({ site, root: "./", app });
+  globalThis.client = new Client({ site, root: "./", app, stall_s });
   globalThis.events = [];
   for (const name of ["progress", "status", "gone", "update", "offline"]) {
     client.on(name, (event) => events.push([name, event]));
@@ -62,10 +63,20 @@ class Visit:
     def url(self, page: str = "") -> str:
         return self.host.url(self.conditions, self.mount, page)
 
-    def start(self, app: str, backend: str = "auto") -> dict[str, Any]:
+    def start(self, app: str, backend: str = "auto", stall_s: float = 90) -> dict[str, Any]:
         """Start an app's worker. Returns: Ready, or {"error"}."""
         self.page.goto(self.url("__blank__"))
-        return self.page.evaluate(START, {"app": app, "backend": backend})
+        return self.page.evaluate(START, {"app": app, "backend": backend, "stall_s": stall_s})
+
+    def start_here(self, app: str, backend: str = "auto") -> dict[str, Any]:
+        """Start one more client in the page that is open."""
+        return self.page.evaluate(START, {"app": app, "backend": backend, "stall_s": 90})
+
+    def open(self, page: str = "") -> Page:
+        """Open one of the site's own pages and wait until it is ready."""
+        self.page.goto(self.url(page))
+        self.page.locator("html[data-ready]").wait_for(timeout=START_MS)
+        return self.page
 
     def call(self, fn: str, *inputs: dict[str, Any], buffers: list[bytes] | None = None) -> dict[str, Any]:
         """Run an app function. Returns: the answer with its buffers as bytes, or {"error"}."""
@@ -129,3 +140,19 @@ def assert_same(got: dict[str, Any], expected: dict[str, Any], floats_db: float 
             }
             if "buffer" in mine:
                 assert got["buffers"][mine["buffer"]] == expected["buffers"][theirs["buffer"]]
+
+
+def npy(array: Any) -> tuple[dict[str, Any], bytes]:
+    """A tensor input in wire form, and the buffer that it means as number 0."""
+    stream = io.BytesIO()
+    np.save(stream, np.asarray(array))
+    return {"kind": "tensor", "buffer": 0, "name": "x.npy"}, stream.getvalue()
+
+
+def increments(visitor: Visit) -> bool:
+    """Whether the app's function `increment` adds one."""
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    value, data = npy(array)
+    answer = visitor.call("increment", value, buffers=[data])
+    assert "error" not in answer, answer
+    return np.array_equal(np.load(io.BytesIO(answer["buffers"][answer["outputs"][0]["buffer"]])), array + 1)

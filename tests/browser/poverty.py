@@ -45,6 +45,10 @@ SCRIPTS = {
     "nostreaming": "delete WebAssembly.instantiateStreaming; delete WebAssembly.compileStreaming;"
     "Object.defineProperty(Response.prototype, 'body', {get: () => undefined});",
     "nodecompress": "delete globalThis.DecompressionStream; delete globalThis.CompressionStream;",
+    # isolated, but threads fail to start (in workers only: the page needs its worker)
+    "nothreads": """if (!globalThis.document) {
+  globalThis.Worker = class { constructor() { throw new Error('no workers'); } };
+}""",
     # private windows and blocked storage
     "nostore": "Object.defineProperty(Object.getPrototypeOf(navigator), 'serviceWorker', {value: undefined});"
     "delete globalThis.caches; delete globalThis.indexedDB;",

@@ -32,6 +32,7 @@ BLANK = b"<!doctype html><link rel=icon href=data:,><title>blank</title>"
 BINARY = (".wasm", ".pack", ".whl", ".zip", ".onnx", ".data", ".npy")
 HTML = b"<!doctype html><title>Not here</title><p>A page that a host sends instead of a file."
 SLOW_BYTES_PER_S = 4_000_000
+HANG_S = 30  # longer than a test waits for an answer
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Host:
     sites: dict[str, Path] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
     compress: bool = False
+    down: bool = False
     _seen: set[str] = field(default_factory=set)
     _small: dict[Path, bytes] = field(default_factory=dict)
 
@@ -95,6 +97,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = unquote(urlsplit(self.path).path)
         self.host.requests.append(path)
+        if self.host.down:
+            self.close_connection = True
+            return None
         names, mount, rest = (*path.removeprefix("/").split("/", 2), "", "")[:3]
         conditions = [Condition.parse(name) for name in names.split("+")]
         has = {condition.name for condition in conditions}
@@ -113,6 +118,8 @@ class _Handler(BaseHTTPRequestHandler):
         body, kind = self._distort(file, path, struck, has)
         if has & poverty.SCRIPTS.keys() and path.endswith("worker.js"):
             body = poverty.script(has).encode() + body
+        if "hang" in struck:
+            time.sleep(HANG_S)
         headers |= self._caching(path, has)
         if self.host.compress and "br" in self.headers.get("Accept-Encoding", ""):
             body = self.host.small(file, body)

@@ -16,7 +16,7 @@ import { Offline } from "./offline.js";
 
 /** @import { AppError, BackendChoice, CallResult, ClientEvents, Failure, Progress, Ready, Site, WireValue, WorkerApi } from "./protocol.js" */
 
-/** A start in which nothing at all happens for so long has failed: a byte, a stage or an answer resets it. */
+/** A start in which nothing at all happens for so long has failed: every byte and every stage resets it. */
 const STALL_S = 90;
 
 const STOPPED = { type: "Stopped", message: "Stopped before it finished." };
@@ -30,6 +30,7 @@ export class Client {
   #root;
   #app;
   #offline;
+  #stall_s;
   /** @type {{[E in keyof ClientEvents]?: Set<(event: any) => void>}} */
   #listeners = {};
   /** @type {Running | null} */
@@ -45,8 +46,12 @@ export class Client {
   /** @type {Promise<unknown>} */
   #queue = Promise.resolve();
 
-  /** @param {{site: Site, root: string | URL, app: string}} options root: the site's root, absolute or relative to the page */
-  constructor({ site, root, app }) {
+  /**
+   * @param {{site: Site, root: string | URL, app: string, stall_s?: number}} options root: the site's, absolute or relative
+   *   to the page; stall_s: how long a start may show no progress at all
+   */
+  constructor({ site, root, app, stall_s = STALL_S }) {
+    this.#stall_s = stall_s;
     this.#site = site;
     this.#root = new URL(root, document.baseURI).href;
     this.#app = app;
@@ -178,7 +183,7 @@ export class Client {
     let stage = "loading the worker";
     const alive = () => {
       clearTimeout(timer);
-      timer = setTimeout(() => running.end(stalled(stage)), STALL_S * 1000);
+      timer = setTimeout(() => running.end(stalled(stage, this.#stall_s)), this.#stall_s * 1000);
     };
     /** @param {Progress} progress */
     const onProgress = (progress) => {
@@ -275,9 +280,10 @@ function lostWords(error) {
 
 /**
  * @param {string} stage
+ * @param {number} seconds
  * @returns {AppError}
  */
-function stalled(stage) {
-  const message = `Starting made no progress for ${STALL_S} s (last: ${stage}).`;
+function stalled(stage, seconds) {
+  const message = `Starting made no progress for ${seconds} s (last: ${stage}).`;
   return { type: "Stalled", message, hint: "Check the network connection and reload the page." };
 }

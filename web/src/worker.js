@@ -92,13 +92,7 @@ async function call(fn, inputs, buffers) {
 function status() {
   if (!session) throw new Error("status() came before start()");
   const { python, host } = session;
-  const { threads_reason: why, ...status } = JSON.parse(host.status());
-  const count = `${status.threads} ${status.threads === 1 ? "thread" : "threads"}`;
-  return {
-    ...status,
-    reason: status.backend === "wasm" ? `${status.reason}; ${count}: ${why}` : status.reason,
-    memory_bytes: /** @type {any} */ (python.pyodide)._module.HEAPU8.length,
-  };
+  return { ...JSON.parse(host.status()), memory_bytes: /** @type {any} */ (python.pyodide)._module.HEAPU8.length };
 }
 
 /** @param {WireValue | null} input */

@@ -7,7 +7,7 @@ session = InferenceSession("add1.onnx")
 
 async def increment(x: Tensor) -> Tensor:
     """x + 1 for float32 [a, b]."""
-    return (await session.arun(None, {"x": x.array}))[0]
+    return (await session.arun(None, {"x": x}))[0]
 
 
 app = App(increment, title="Waiting")

@@ -1,0 +1,146 @@
+"""After one visit: without a network, without requests, isolated on a bare host, and one build at a time."""
+
+import re
+import shutil
+
+import pytest
+
+from tests.browser.conftest import APPS, build
+from tests.browser.driver import increments
+
+HOST = "plain+nocache"  # sends no isolation headers, and lets nothing be kept but by the service worker
+
+
+@pytest.fixture(scope="session")
+def two_builds(tmp_path_factory):
+    """The same app, built before and after its title changed."""
+    folder = tmp_path_factory.mktemp("builds")
+    app = folder / "waiting"
+    shutil.copytree(APPS / "waiting", app)
+    first = build([app / "app.py"], folder / "first")
+    source = (app / "app.py").read_text()
+    (app / "app.py").write_text(source.replace('title="Waiting"', 'title="Changed"'))
+    return first, build([app / "app.py"], folder / "second")
+
+
+def visited(visitor, page=""):
+    """Open a page of the site and wait until it works offline."""
+    visitor.open(page)
+    visitor.page.locator("#offline:not([hidden])").wait_for(timeout=120_000)
+    return visitor.page
+
+
+def builds_kept(page):
+    return page.evaluate("caches.keys().then((names) => names.filter((name) => !name.includes('settings')).length)")
+
+
+def test_a_second_visit_asks_for_nothing_and_works_without_a_network(visit, cases, host):
+    visitor = visit(cases, HOST, offline=True)
+    visited(visitor, "waiting.html").close()
+    with host.watched() as asked:
+        visitor.page = visitor.context.new_page()
+        visitor.open("waiting.html")
+        visitor.page.wait_for_timeout(1000)
+    assert {path.rsplit("/", 1)[1] for path in asked} <= {"sw.js"}
+    host.down = True
+    try:
+        visitor.page.reload()
+        visitor.page.locator("html[data-ready]").wait_for(timeout=120_000)
+        assert "error" not in visitor.start_here("waiting")
+        assert increments(visitor)
+    finally:
+        host.down = False
+
+
+def test_a_bare_host_is_isolated_from_the_second_load_on(visit, cases):
+    visitor = visit(cases, HOST + "+cores4", offline=True)
+    page = visited(visitor, "waiting.html")
+    assert page.evaluate("crossOriginIsolated") is False
+    page.reload()
+    page.locator("html[data-ready]").wait_for(timeout=120_000)
+    assert page.evaluate("crossOriginIsolated") is True
+    assert visitor.start_here("waiting")["threads"] == 2
+
+
+def test_an_update_reaches_every_tab_and_disturbs_none(visit, two_builds, host):
+    first, second = two_builds
+    visitor = visit(first, HOST, offline=True)
+    old = visited(visitor)
+    assert visitor.start_here("waiting")
+    host.sites[visitor.mount] = second
+    try:
+        new = visitor.context.new_page()
+        new.goto(visitor.url())
+        assert new.title() == "Waiting"  # from the cache: the whole page is of the first build
+        for tab in (old, new):
+            tab.locator("#notices").get_by_text(re.compile("reload", re.I)).first.wait_for(timeout=120_000)
+        assert increments(visitor)  # in the old tab, whose files are kept
+        assert builds_kept(old) == 2
+        new.reload()
+        new.locator("html[data-ready]").wait_for(timeout=120_000)
+        assert new.title() == "Changed"
+        assert old.title() == "Waiting"
+        visitor.page.evaluate("client.restart()")
+        assert increments(visitor)
+        old.close()
+        new.reload()
+        new.locator("#offline:not([hidden])").wait_for(timeout=120_000)
+        new.wait_for_timeout(500)
+        assert builds_kept(new) == 1
+    finally:
+        host.sites[visitor.mount] = first
+
+
+def test_a_half_uploaded_build_is_not_used(visit, two_builds, host, tmp_path):
+    first, second = two_builds
+    broken = tmp_path / "broken"
+    shutil.copytree(second, broken)
+    for page in broken.glob("assets/app.*/app.py"):
+        page.write_text("not yet uploaded")
+    visitor = visit(first, HOST, offline=True)
+    page = visited(visitor)
+    host.sites[visitor.mount] = broken
+    try:
+        with host.watched() as asked:
+            page.reload()
+            page.locator("html[data-ready]").wait_for(timeout=120_000)
+            page.wait_for_timeout(3000)
+        assert any(path.endswith("/app.py") for path in asked), "the update was tried"
+        page.reload()
+        page.locator("html[data-ready]").wait_for(timeout=120_000)
+        assert page.title() == "Waiting"
+        assert builds_kept(page) == 1
+    finally:
+        host.sites[visitor.mount] = first
+
+
+def test_two_sites_of_one_origin_leave_each_other_alone(visit, two_builds, host):
+    first, second = two_builds
+    visitor = visit(first, HOST, offline=True)
+    page = visited(visitor)
+    here = visitor.mount
+    host.sites["neighbour"] = second
+    visitor.mount = "neighbour"
+    visited(visitor)
+    assert builds_kept(page) == 2
+    host.down = True
+    try:
+        for mount, title in ((here, "Waiting"), ("neighbour", "Changed")):
+            visitor.mount = mount
+            visitor.open()
+            assert visitor.page.title() == title
+    finally:
+        host.down = False
+
+
+def test_a_full_disk_leaves_the_page_working_and_is_said(visit, cases, host):
+    visitor = visit(cases, HOST, offline=True)
+    session = visitor.context.new_cdp_session(visitor.page)
+    session.send("Storage.overrideQuotaForOrigin", {"origin": host.origin, "quotaSize": 1_000_000})
+    assert "error" not in visitor.start("waiting")
+    assert increments(visitor)
+    offline = visitor.wait_for_event("offline", timeout_ms=120_000)
+    assert offline["ready"] is False
+    assert "too little space" in offline["reason"]
+    visitor.page.reload()
+    assert "error" not in visitor.start("waiting")
