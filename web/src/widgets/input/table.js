@@ -53,8 +53,9 @@ export function table(field, context) {
     for (const node of [rest, line]) if (node) box.preview.append(node);
   }
 
+  const expected = columns.length ? h("p", { class: "fine" }, t("columns", { names: columns.join(", ") })) : null;
   return {
-    element: h("div", { class: "stack" }, box.element, h("label", { class: "fine", for: id }, t("paste_table")), paste),
+    element: h("div", { class: "stack" }, box.element, expected, h("label", { class: "fine", for: id }, t("paste_table")), paste),
     async value() {
       return cells ? { wire: cells, buffers: [] } : box.file && fileValue("table", box.file);
     },
