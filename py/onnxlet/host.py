@@ -46,7 +46,6 @@ async def start(bridge: Any, config_json: str) -> str | None:
     config = json.loads(config_json)
     try:
         await connect(bridge)
-        onnxruntime_names.install()
         root = Path(config.get("root", ROOT))
         os.chdir(root)
         if str(root) not in sys.path:
@@ -59,7 +58,7 @@ async def start(bridge: Any, config_json: str) -> str | None:
 
 
 async def connect(bridge: Any, root: Path = ROOT) -> None:
-    """Install the page's providers and the models that the build recorded."""
+    """Install the page's providers, the models that the build recorded, and the name `onnxruntime`."""
     global _bridge
     _bridge = bridge
     wait = _waiter() if bridge.waits == "jspi" else None
@@ -72,8 +71,9 @@ async def connect(bridge: Any, root: Path = ROOT) -> None:
     ahead = {m["id"]: await _fetch(bridge, m["id"]) for m in models.values()} if bridge.waits == "none" else {}
 
     def read(model_id: str) -> bytes:
-        return ahead.pop(model_id) if model_id in ahead else _read(bridge, model_id, wait)
+        return ahead[model_id] if model_id in ahead else _read(bridge, model_id, wait)
 
+    onnxruntime_names.install()
     use_recorded(RecordedModels(root, models, read, partial(_fetch, bridge)))
 
 
@@ -187,17 +187,19 @@ def _waiter() -> Callable[[Any], Any]:
     return wait
 
 
-def _read(bridge: Any, model_id: str, file: Path, wait: Callable[[Any], Any] | None) -> bytes:
-    if file.is_file():  # worker.js lays models down where Python cannot wait for them
-        return file.read_bytes()
+def _read(bridge: Any, model_id: str, wait: Callable[[Any], Any] | None) -> bytes:
     if bridge.waits == "atomics":
-        return bytes(bridge.bytesSync(model_id).to_bytes())
+        return _file(bridge.bytesSync(model_id))
     if wait is None:
         raise ProviderError(NO_WAITING)
-    return bytes(wait(bridge.bytes(model_id)).to_bytes())
+    return _file(wait(bridge.bytes(model_id)))
 
 
 async def _fetch(bridge: Any, model_id: str) -> bytes:
-    if bridge.waits == "atomics":
-        return bytes(bridge.bytesSync(model_id).to_bytes())
-    return bytes((await bridge.bytes(model_id)).to_bytes())
+    return _file(bridge.bytesSync(model_id) if bridge.waits == "atomics" else await bridge.bytes(model_id))
+
+
+def _file(answer: Any) -> bytes:
+    if answer.error:
+        raise ProviderError(answer.error)
+    return bytes(answer.data.to_bytes())

@@ -19,6 +19,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from . import feeds as _feeds
@@ -42,6 +43,8 @@ __all__ = [
     "get_available_providers",
     "get_device",
 ]
+
+_PACKAGE = str(Path(__file__).parent)
 
 Providers = Sequence[str | tuple[str, dict[Any, Any]]]
 
@@ -207,6 +210,8 @@ class InferenceSession:
             return await inner.arun(fetches, feeds)
         async with self._turn:
             while True:
+                if self._chain[0][0] == _providers.NUMPY:
+                    await self._source.fetch()
                 executable = self._loaded()
                 begin_s = time.perf_counter()
                 try:
@@ -299,7 +304,7 @@ class InferenceSession:
             provider = _providers.find(name)
             reason = provider.unavailable() if provider else "it is not one of " + ", ".join(get_all_providers())
             if reason:
-                warnings.warn(f"{name} is not available: {reason}", stacklevel=5)
+                _warn(f"{name} is not available: {reason}")
             else:
                 chain.append((name, options))
         here = get_available_providers()
@@ -331,7 +336,7 @@ class InferenceSession:
             raise refusal
         self.close()
         self.fallen = f"{name} does not take this model, {rest[0][0]} goes on: {refusal}"
-        warnings.warn(self.fallen, stacklevel=4)
+        _warn(self.fallen)
         self._chain = rest
 
     def _exposing(self, fetches: Sequence[str]) -> InferenceSession | None:
@@ -406,10 +411,20 @@ def _normalize(
     for provider in providers:
         name, options = (provider, {}) if isinstance(provider, str) else _pair(provider)
         if name in wanted:
-            warnings.warn(f"Duplicate provider {name!r} encountered, ignoring.", stacklevel=5)
+            _warn(f"Duplicate provider {name!r} encountered, ignoring.")
             continue
         wanted[name] = {str(k): str(v) for k, v in options.items()}
     return list(wanted.items())
+
+
+def _warn(message: str) -> None:
+    """Warn at the line of the caller's own code."""
+    level = 1
+    frame: FrameType | None = sys._getframe()
+    while frame and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, stacklevel=level)
 
 
 def _pair(provider: Any) -> tuple[str, dict[Any, Any]]:

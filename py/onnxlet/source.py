@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -74,11 +74,13 @@ class RecordedModels:
         root: the app's folder.
         models: site.json's entry of each, by path relative to the root, plus its "id".
         read: gives a model's file by id; may block, or raise ProviderError where the page cannot wait.
+        fetch: the same, awaitable.
     """
 
     root: Path
     models: Mapping[str, Mapping[str, Any]]
     read: Callable[[str], bytes]
+    fetch: Callable[[str], Awaitable[bytes]]
 
 
 watchers: list[Callable[[ModelSource], None]] = []
@@ -155,6 +157,11 @@ class ModelSource:
                 assert _recorded, "a source without data or path is a recorded model"
                 self._data = _recorded.read(self.page_id)
         return self._data
+
+    async def fetch(self) -> None:
+        """Have the bytes at hand, where `data` could not wait for them."""
+        if self._data is None and self.page_id and _recorded:
+            self._data = await _recorded.fetch(self.page_id)
 
     @cached_property
     def _model(self) -> Model:

@@ -120,9 +120,14 @@ export class Bridge {
   /**
    * A model's file.
    * @param {string} id
+   * @returns {Promise<{error: string, data?: Uint8Array}>} never rejects
    */
   async bytes(id) {
-    return this.#engine.bytes(id, "python");
+    try {
+      return { error: "", data: await this.#engine.bytes(id, "python") };
+    } catch (error) {
+      return { error: error instanceof Error ? error.message : String(error) };
+    }
   }
 }
 
@@ -196,8 +201,7 @@ export class AtomicsBridge {
   /** @param {string} id */
   bytesSync(id) {
     const { head, data } = this.#client.call({ op: "bytes", id });
-    if (head.error) throw new Error(head.error.message);
-    return data[0].slice();
+    return head.error ? { error: head.error.message } : { error: "", data: data[0].slice() };
   }
 }
 

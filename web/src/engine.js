@@ -28,7 +28,7 @@ export class Engine {
   /** @type {Map<number, Made>} */
   #sessions = new Map();
   #count = 0;
-  /** @type {Map<string, Promise<Uint8Array>>} */
+  /** Models on their way, by id and backend. @type {Map<string, Promise<Uint8Array>>} */
   #models = new Map();
 
   /**
@@ -50,7 +50,7 @@ export class Engine {
     for (const [id, backend] of Object.entries(backends)) {
       const model = this.bytes(id, backend);
       model.catch(() => {}); // create() meets the failure
-      this.#models.set(id, model);
+      this.#models.set(`${id} ${backend}`, model);
       if (backend !== "python") this.#runtime(backend).prefetch();
     }
   }
@@ -68,7 +68,7 @@ export class Engine {
    */
   create({ id, provider, options }, bytes) {
     const runtime = this.#runtime(provider);
-    const made = runtime.create(bytes ?? this.#take(id ?? "", provider), options);
+    const made = runtime.create(bytes ?? this.bytes(id ?? "", provider), options);
     made.catch(() => {});
     this.#sessions.set(++this.#count, { runtime, made });
     return this.#count;
@@ -93,11 +93,17 @@ export class Engine {
   }
 
   /**
-   * The file of one of the site's models that is right on a backend.
+   * The file of one of the site's models that is right on a backend. The bytes that prefetch() asked for are handed over
+   * once; later they are fetched again, from the browser's cache.
    * @param {string} id
    * @param {Backend} backend
+   * @returns {Promise<Uint8Array>}
    */
   async bytes(id, backend) {
+    const key = `${id} ${backend}`;
+    const ready = this.#models.get(key);
+    this.#models.delete(key);
+    if (ready) return ready;
     const model = this.#site.models[id];
     if (!model) throw new OrtError("InvalidModel", `the site has no model ${id}`);
     const variant = model.variants.find((v) => v.backends.includes(backend)) ?? model.variants[0];
@@ -109,16 +115,6 @@ export class Engine {
     const runtime = this.#runtimes[provider];
     const { threads, reason } = this.#threads;
     return { threads: runtime?.threads ?? threads, reason: runtime?.threadsReason ?? reason, broken: runtime?.broken ?? "" };
-  }
-
-  /** The bytes that prefetch() started, once; later sessions of the same model download again.
-   * @param {string} id
-   * @param {Provider} provider
-   */
-  #take(id, provider) {
-    const model = this.#models.get(id) ?? this.bytes(id, provider);
-    this.#models.delete(id);
-    return model;
   }
 
   /** @param {number} session */

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NativeExecutable", "NativeProvider"]
 
-_NODE_NAME = re.compile(r"(?:node with name|Name:|[Nn]ode ?\()\s*'?\"?([^'\"\s)]+)")
+_NODE_NAME = re.compile(r"node with name '([^']+)'|In Node, \(\"([^\"]+)\"")
 
 
 class NativeProvider:
@@ -147,7 +147,7 @@ def _load_error(error: Exception, source: ModelSource) -> OnnxletError:
         return NoSuchFile(where + text)
     if kind in ("InvalidProtobuf", "InvalidArgument") or (kind == "InvalidGraph" and "No Op registered" not in text):
         return InvalidModel(where + text)
-    return Refused(where + text, [name for name in _NODE_NAME.findall(text) if name != ","])
+    return Refused(where + text, [a or b for a, b in _NODE_NAME.findall(text)])
 
 
 def _run_error(error: Exception) -> OnnxletError:

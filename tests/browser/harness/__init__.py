@@ -3,8 +3,8 @@
     with open_python(browser, folder, models={"m.onnx": data}) as python:
         python.run("import onnxlet; onnxlet.InferenceSession('m.onnx').run(None, {'x': [1.0]})[0].tolist()")
 
-The worker is the page's own in all but the form: pyodide-boot.js starts Python, ort.js makes the bridge, host.py connects
-it. `conditions` are those of tests.browser.server, such as "iso", "plain", "iso+nojspi".
+The worker is the page's own in all but the form: pyodide-boot.js starts Python, bridge.js makes the bridge, host.py
+connects it. `conditions` are those of tests.browser.server, such as "iso", "plain", "iso+nojspi".
 """
 
 import base64
@@ -31,12 +31,22 @@ ROOT = Path(__file__).resolve().parents[3]
 HERE = Path(__file__).parent
 
 
+_PYTEST = """
+import contextlib, io, pytest
+_out = io.StringIO()
+with contextlib.redirect_stdout(_out), contextlib.redirect_stderr(_out):
+    _status = int(pytest.main({!r}))
+[_status, _out.getvalue()]
+"""
+
+
 class PagePython:
     """The worker's Python. `run` and `js` raise RuntimeError with the worker's traceback."""
 
     def __init__(self, page: Any, host: Host) -> None:
         self.page = page
         self.host = host
+        self._has_pytest = False
 
     def run(self, code: str) -> Any:
         """Run code with top-level await; returns the last expression's value, which JSON has to hold."""
@@ -53,6 +63,24 @@ class PagePython:
     def unpack(self, archive: bytes) -> None:
         """Unpack a zip archive into site-packages."""
         self._ask({"op": "unpack", "data": base64.b64encode(archive).decode()})
+
+    def pytest(self, *args: str, tests: Iterable[str] = ("core", "data")) -> tuple[int, str]:
+        """Run tests inside this Python, as CPython runs them.
+
+        Args:
+            args: of pytest; paths relative to the repository, such as "tests/core/test_feeds.py".
+            tests: folders under tests/ that they need.
+        Returns: pytest's exit status and what it wrote.
+        """
+        if not self._has_pytest:
+            self.unpack(pure_packages("pytest", "pluggy", "iniconfig", "packaging", "pygments"))
+            self._has_pytest = True
+        for folder in ("", *tests):
+            files = (ROOT / "tests" / folder).glob("**/*" if folder else "*.py")
+            for file in (f for f in files if f.is_file() and f.suffix != ".pyc"):
+                self.put(f"/app/{file.relative_to(ROOT).as_posix()}", file.read_bytes())
+        options = ["-q", "-p", "no:cacheprovider", "-p", "no:faulthandler", "--import-mode=importlib", "--rootdir=/app"]
+        return tuple(self.run(_PYTEST.format([*options, *args])))
 
     def _ask(self, message: dict[str, Any]) -> Any:
         answer = self.page.evaluate("message => ask(message)", message)

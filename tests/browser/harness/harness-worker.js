@@ -20,7 +20,7 @@ async function start() {
   const [pyodide, bridge] = await Promise.all([python.boot(), createBridge(options)]);
   pyodide.FS.mkdirTree("/app");
   const host = pyodide.pyimport("onnxlet.host");
-  host.connect(bridge);
+  await host.connect(bridge);
   pyodide.runPython("import os, sys; os.chdir('/app'); sys.path.insert(0, '/app')");
   return { pyodide, bridge, host };
 }
