@@ -7,6 +7,7 @@ Subgraphs are closures: a node that holds one counts the outer values it reads a
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import DataType, from_numpy
+from .dtypes import DataType, Narrow, from_numpy
 from .errors import InvalidModel, OnnxletError, ProviderError, UnsupportedOp
 from .model import Attribute, Function, Graph, Model, Node, SparseTensor, Tensor, ValueInfo
 from .ops.narrow import call_widened
@@ -242,7 +243,8 @@ def _compile_graph(graph: Graph, scope: Scope) -> Program:
 
 def _frozen(value: Value) -> Value:
     """The same array, read-only: an operator that writes into a constant fails at once."""
-    getattr(value, "values", value).flags.writeable = False
+    array = value.values if isinstance(value, Narrow) else value
+    array.flags.writeable = False
     return value
 
 
@@ -377,7 +379,7 @@ def _event(step: Step, inputs: Sequence[Value], outputs: Sequence[Value], begin_
         return [{_type(v).ort_type[7:-1]: list(v.shape)} for v in values if hasattr(v, "shape")]
 
     def size(values: Sequence[Value]) -> str:
-        return str(sum(getattr(v, "values", v).nbytes for v in values if hasattr(v, "shape")))
+        return str(sum(math.prod(v.shape) * max(_type(v).bits, 8) // 8 for v in values if hasattr(v, "shape")))
 
     return {
         "cat": "Node",

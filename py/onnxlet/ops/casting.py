@@ -103,7 +103,7 @@ def _from_strings(values: Array, to: DataType) -> Array:
     numbers = np.empty(values.shape, to.numpy if integer else np.float64)
     for place in np.ndindex(values.shape):
         try:
-            numbers[place] = _whole(values[place]) if integer else float(values[place])
+            numbers[place] = _whole(str(values[place])) if integer else float(str(values[place]))
         except (ValueError, OverflowError):
             raise InvalidInput(f"element {list(place)} is {values[place]!r}, expected a number in text") from None
     return numbers

@@ -92,7 +92,7 @@ def EyeLike(x: Any, *, dtype: int | None = None, k: int = 0) -> Any:
     """
     if len(x.shape) != 2:
         raise InvalidInput(f"x has shape {list(x.shape)}, expected a matrix")
-    return cast(np.eye(*x.shape, k=k), type_of(x) if dtype is None else DataType(dtype))
+    return cast(np.eye(x.shape[0], x.shape[1], k), type_of(x) if dtype is None else DataType(dtype))
 
 
 def _generator(seed: float | None) -> np.random.Generator:

@@ -86,7 +86,7 @@ def activated(y: Array, activation: str, alpha: float | None = None, beta: float
     """
     given = {k: v for k, v in (("alpha", alpha), ("beta", beta)) if v is not None}
     if activation == "Clip":
-        return y.clip(alpha, beta)
+        return np.clip(y, -np.inf if alpha is None else alpha, np.inf if beta is None else beta)
     if activation == "HardSwish":
         return y * HardSigmoid(y, alpha=1 / 6, beta=0.5)
     if activation not in _ACTIVATIONS:
@@ -262,7 +262,7 @@ def NhwcFusedConv(
 @op("NhwcMaxPool", domain="com.microsoft")
 def NhwcMaxPool(x: Array, *, kernel_shape: Sequence[int], **attributes: Any) -> Array:
     """MaxPool with channels last; attributes are MaxPool's."""
-    return channels_last(MaxPool(channels_first(x), kernel_shape=kernel_shape, **attributes))
+    return channels_last(np.asarray(MaxPool(channels_first(x), kernel_shape=kernel_shape, **attributes)))
 
 
 @op("SwiGLU", domain="com.microsoft")

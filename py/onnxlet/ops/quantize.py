@@ -106,7 +106,7 @@ def QuantizeLinear(
     zero = None if y_zero_point is None else aligned(widened(y_zero_point), shape, axis, block_size)
     values, scale = widened(x).astype(kind.numpy), scale.astype(kind.numpy)
     if kind == DataType.BFLOAT16:
-        values, scale = round_to(values / scale, kind), np.float32(1)
+        values, scale = round_to(values / scale, kind), np.ones((), np.float32)
     return quantized(values, scale, zero, target, saturate=bool(saturate))
 
 
@@ -137,8 +137,8 @@ def DynamicQuantizeLinear(x: Array) -> tuple[Array, Array, Array]:
     scale = np.float32((high - low) / np.float32(255)) if high > low else np.float32(1)
     if scale == 0:
         scale = np.float32(1)  # a range so small that its 255th part is no float32
-    zero = np.uint8(np.clip(np.rint(-low / scale), 0, 255))
-    return quantized(x, scale, zero, DataType.UINT8), np.asarray(scale), np.asarray(zero)
+    scales, zero = np.asarray(scale), np.asarray(np.clip(np.rint(-low / scale), 0, 255), np.uint8)
+    return quantized(x, scales, zero, DataType.UINT8), scales, zero
 
 
 def rows(values: Array) -> Array:

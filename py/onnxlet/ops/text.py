@@ -45,7 +45,10 @@ def StringNormalizer(
         raise InvalidInput(f"x has shape {list(x.shape)}, expected [C] or [1, C]")
     fold: Callable[[str], str] = str if is_case_sensitive else str.lower
     stop = {fold(word) for word in stopwords}
-    change = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}[case_change_action]
+    changes: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}
+    if case_change_action not in changes:
+        raise InvalidModel(f'case_change_action is "{case_change_action}", expected {", ".join(changes)}')
+    change = changes[case_change_action]
     kept = [change(word) for word in x.reshape(-1) if fold(word) not in stop] or [""]
     return strings(kept, (len(kept),) if x.ndim == 1 else (1, len(kept)))
 
