@@ -4,6 +4,7 @@ What is older or as old as the web runtime stays byte for byte, unless its weigh
 What is newer is converted down, and both versions must give the same answers on random inputs before it counts.
 """
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,9 +50,18 @@ def read_model(path: Path) -> Model:
     try:
         return protobuf.read(path)
     except InvalidModel as error:
-        raise BuildError(str(error).replace(path.name, str(path), 1)) from error
+        raise BuildError(str(error).replace(path.name, str(path), 1) + _remedy(str(error), path)) from error
     except OSError as error:
         raise BuildError(f"{path}: cannot be read: {error.strerror or error}; check the path") from error
+
+
+def _remedy(said: str, path: Path) -> str:
+    """What to do about a file that ends too early; other messages of the reader say it themselves."""
+    cut = re.search(r"(\d+) bytes too early", said)
+    if not cut:
+        return ""
+    size = path.stat().st_size
+    return f"; the file was cut, {size:,} of at least {size + int(cut[1]):,} bytes are there: get it again"
 
 
 def prepare(path: Path) -> Prepared:
@@ -62,7 +72,10 @@ def prepare(path: Path) -> Prepared:
     model = read_model(path)
     raw = path.read_bytes()
     changes = []
-    whole = protobuf.dump(model) if _has_external(raw) else raw
+    try:
+        whole = protobuf.dump(model) if _has_external(raw) else raw
+    except InvalidModel as error:
+        raise BuildError(f"{path}: {error}; quantize it, or split it into several models") from error
     if whole is not raw:
         changes.append(f"merged the weights outside the file into it ({len(whole):,} bytes)")
     if newer := _newer(model):
@@ -81,11 +94,11 @@ def _has_external(raw: bytes) -> bool:
 
 
 def _newer(model: Model) -> str:
-    """What is newer than the web runtime, as "opset 27 (it takes 26)"; "" where nothing is."""
-    new = [f"IR version {model.ir_version} (it takes {MAX_IR})"] if model.ir_version > MAX_IR else []
+    """What is newer than the web runtime, as "opset 27 (the page takes 26)"; "" where nothing is."""
+    new = [f"IR version {model.ir_version} (the page takes {MAX_IR})"] if model.ir_version > MAX_IR else []
     for domain, version in model.opset_imports.items():
         if version > MAX_OPSET.get(domain, version):
-            new.append(f"{domain or 'opset'} {version} (it takes {MAX_OPSET[domain]})")
+            new.append(f"{domain or 'opset'} {version} (the page takes {MAX_OPSET[domain]})")
     return " and ".join(new)
 
 

@@ -62,7 +62,10 @@ def load(path: Path) -> ModuleType:
 
 
 def make_models(path: Path) -> Answer:
-    """Call ``model()`` of a model.py and write what it returns beside it. Returns: names of the files, and the sources they depend on."""
+    """Call ``model()`` of a model.py and write what it returns beside it.
+
+    Returns: names of the files, and the app's sources that they depend on.
+    """
     import onnx
 
     module = load(path)

@@ -33,6 +33,7 @@ _CPU_ONLY |= {"QLinearMatMul", "QGemm", "MatMulIntegerToFloat", "QLinearAdd", "D
 # 1 thread of wasm does 20-29 GFLOP/s, so 50 MFLOP are about 2 ms.
 SMALL_WEIGHTS_BYTES = 2_000_000
 SMALL_FLOP = 50_000_000
+_LARGE_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +65,14 @@ def place(model: Model, types: Mapping[str, TensorType]) -> Placement:
     if integer:
         return Placement(backends, wasm_first, f"WebAssembly first: {integer[0]} has kernels for the CPU only")
     weights, flop = weight_bytes(model), estimate_flop(model, types)
-    size = f"{weights / 1e6:.2g} MB of weights, {flop / 1e6:,.0f} MFLOP a run"
+    size = f"{_megas(weights)} MB of weights, {_megas(flop)} MFLOP a run"
     if weights < SMALL_WEIGHTS_BYTES or flop < SMALL_FLOP:
         return Placement(backends, wasm_first, f"WebAssembly first: {size}, too small to pay for a GPU's start")
     return Placement(backends, backends, f"WebGPU first: {size}")
+
+
+def _megas(count: int) -> str:
+    return f"{count / 1e6:,.0f}" if count >= 10_000_000 else f"{count / 1e6:.1f}" if count >= 50_000 else "under 0.1"
 
 
 def nodes(model: Model) -> Iterator[Node]:
@@ -98,7 +103,13 @@ def weight_bytes(model: Model) -> int:
 
 
 def infer_types(proto: onnx.ModelProto) -> dict[str, TensorType]:
-    """Type and shape of every named tensor that ONNX's shape inference finds; what it cannot tell is missing."""
+    """Type and shape of every named tensor that ONNX's shape inference finds; what it cannot tell is missing.
+
+    The elements of large initializers are dropped from `proto` on the way.
+    """
+    for tensor in proto.graph.initializer:
+        if len(tensor.raw_data) > _LARGE_BYTES:
+            tensor.ClearField("raw_data")  # shapes never depend on weights; inference copies what it is given
     try:
         graph = onnx.shape_inference.infer_shapes(proto, data_prop=True).graph
     except Exception:  # it raises RuntimeError, InferenceError or ValueError; `check` reports which
