@@ -18,7 +18,7 @@ MAX_RATE_HZ = 384_000  # the highest in use; it bounds the filter's table to 100
 _ZERO_CROSSINGS = 32  # on each side of the centre, at the lower of the two rates
 _KAISER_BETA = 9.0  # stop band about -90 dB, below 16-bit noise
 _ROLLOFF = 0.92  # cut-off as a share of the lower rate's half; with 32 crossings the transition ends at the half
-_BLOCK = 1 << 21  # products held at once
+_BLOCK = 1 << 18  # products held at once
 
 
 def resample(samples: Array, from_hz: int, to_hz: int) -> Array:
@@ -44,10 +44,11 @@ def resample(samples: Array, from_hz: int, to_hz: int) -> Array:
     padded = np.pad(samples, ((0, 0), (half - 1, half)))
     out = np.empty((channels, count), np.float32)
     step = max(1, _BLOCK // taps.shape[1])
-    windows = np.lib.stride_tricks.sliding_window_view(padded, taps.shape[1], axis=1)
+    reach = np.arange(taps.shape[1])
     for start in range(0, count, step):
-        at = np.arange(start, min(start + step, count), dtype=np.int64)  # wasm32 has a 32-bit default
-        out[:, at] = np.einsum("cnt,nt->cn", windows[:, at * down // up], taps[at % up], optimize=False)
+        at = np.arange(start, min(start + step, count), dtype=np.int64)  # wasm32's default has 32 bits
+        window = (at * down // up).astype(np.intp)[:, None] + reach
+        out[:, at] = np.einsum("cnt,nt->cn", padded[:, window], taps[at % up], optimize=False)
     return out
 
 
