@@ -13,9 +13,18 @@ def test_erf_is_right_to_the_last_digits():
     np.testing.assert_allclose(erf(x), special.erf(x), rtol=1e-15, atol=1e-15)
 
 
-def test_erf_of_special_values():
-    np.testing.assert_array_equal(erf(np.array([np.nan, np.inf, -np.inf])), [np.nan, 1, -1])
-    assert np.signbit(erf(np.array(-0.0)))
+def test_erf_in_single_precision_is_right_to_one_unit_in_the_last_place():
+    x = np.concatenate([np.linspace(-5, 5, 100001), np.logspace(-30, 0, 500)]).astype(np.float32)
+    expected = special.erf(x.astype(np.float64))
+    np.testing.assert_allclose(erf(x), expected, rtol=2.4e-7, atol=0)
+    half = x.astype(np.float16)
+    np.testing.assert_array_equal(erf(half), special.erf(half.astype(np.float64)).astype(np.float16))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_erf_of_special_values(dtype):
+    np.testing.assert_array_equal(erf(np.array([np.nan, np.inf, -np.inf], dtype)), [np.nan, 1, -1])
+    assert np.signbit(erf(np.array(-0.0, dtype)))
 
 
 @pytest.mark.parametrize(

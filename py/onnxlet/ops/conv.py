@@ -69,11 +69,12 @@ def _depthwise(x: Array, w: Array, g: Geometry) -> Array:
     N, C = x.shape[:2]
     M = w.shape[0]
     y = np.zeros((N, C, M // C, *g.out), dtype=x.dtype)
+    product = np.empty_like(y)
     weights = w.reshape(C, M // C, *g.kernel)
     for offset in g.offsets():
         place: tuple[Any, ...] = (slice(None), slice(None), *offset)
         scale = weights[place].reshape(C, M // C, *(1,) * len(g.out))
-        y += x[g.at(offset)][:, :, None] * scale
+        y += np.multiply(x[g.at(offset)][:, :, None], scale, out=product)
     return y.reshape(N, M, *g.out)
 
 
