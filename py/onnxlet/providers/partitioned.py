@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["PartitionedExecutable", "load"]
 
 # What onnxruntime's messages say besides node names. Source: onnxruntime 1.30 and 1.32.
-_NODE = re.compile(r'In Node, \("([^"]+)"')
+_NODE = re.compile(r'In Node, \("([^"]+)"|Node \(([^)\s]+)\)|node name: ?([^\s,]+)')
 _OPERATOR = re.compile(r"([\w.]+):(\w+)\(-?\d+\) is not a registered")
 _KERNEL = re.compile(r"implementation for (\w+)\(-?\d+\)")
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
@@ -177,6 +177,8 @@ class PartitionedExecutable:
         while True:
             if self._python:
                 return (yield _Call(self._python, fetches, feeds))
+            if not (self._whole or self._stages):
+                raise ProviderError("the model is closed; open it again")
             try:
                 if self._whole and not self._overrides(feeds):
                     return (yield _Call(self._whole, fetches, feeds))
@@ -184,8 +186,6 @@ class PartitionedExecutable:
                     self._cut_up(Refused("a constant is fed, which the provider keeps in its graph"))
                 if self._learned.wants_types:
                     return self._trace(fetches, feeds)
-                if not self._stages:
-                    raise ProviderError("the model is closed; open it again")
                 results = yield from self._run_stages(fetches, feeds)
                 if results is not None:
                     return results
@@ -234,6 +234,8 @@ class PartitionedExecutable:
                     if all(name in self._types for name in stage.part.inputs):
                         self._load(stage)
                 except (Refused, InvalidModel) as again:
+                    if not stage.part.on_provider:
+                        raise
                     refusal = again
                     self._learn(refusal, stage.part)
                     break
@@ -310,10 +312,11 @@ class PartitionedExecutable:
         model, learned = self._model, self._learned
         assert model
         text = str(refusal)
-        named = [*getattr(refusal, "nodes", ()), *_NODE.findall(text)]
+        named = [*getattr(refusal, "nodes", ()), *("".join(groups) for groups in _NODE.findall(text))]
         operators = [f"{domain}:{op_type}" for domain, op_type in _OPERATOR.findall(text)]
         domains = {node.domain or "ai.onnx" for node in model.graph.nodes}
-        operators += [f"{domain}:{op_type}" for op_type in _KERNEL.findall(text) for domain in domains]
+        if not first:  # else all nodes of the operator, because the one without a kernel may have had no name
+            operators += [f"{domain}:{op_type}" for op_type in _KERNEL.findall(text) for domain in domains]
         quoted = [a or b for a, b in _QUOTED.findall(text)]
         if limit := _OPSET_LIMIT.search(text):
             opset = int(limit[1])
