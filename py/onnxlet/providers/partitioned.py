@@ -106,10 +106,17 @@ class PartitionedExecutable:
         return getattr(self._whole, "signature", None)
 
     @property
+    def end_profiling(self) -> Callable[[], str] | None:
+        """The provider's, while it runs the whole."""
+        return getattr(self._whole, "end_profiling", None)
+
+    @property
     def profile(self) -> list[dict[str, Any]] | None:
-        """The Python side's time table."""
-        events = [getattr(s.executable, "profile", None) or [] for s in self._stages]
-        return [event for stage in events for event in stage] if self._options.enable_profiling else None
+        """The time table of what ran in Python; None without profiling."""
+        if not self._options.enable_profiling:
+            return None
+        executables = [self._python, *(stage.executable for stage in self._stages)]
+        return [event for e in executables for event in getattr(e, "profile", None) or ()]
 
     def run(self, fetches: Sequence[str], feeds: Mapping[str, Value]) -> list[Value]:
         """Raises: Refused: the provider takes no node; else what the provider and the operators raise."""
@@ -127,6 +134,8 @@ class PartitionedExecutable:
 
     async def arun(self, fetches: Sequence[str], feeds: Mapping[str, Value]) -> list[Value]:
         """The same; the event loop goes on where the parts' providers let it."""
+        if self._whole and not self._overridable.isdisjoint(feeds):
+            await self._source.fetch()
         work = self._work(fetches, feeds)
         step: Callable[[], _Call] = partial(next, work)
         while True:
@@ -137,6 +146,7 @@ class PartitionedExecutable:
             try:
                 step = partial(work.send, await call.executable.arun(call.fetches, call.feeds))
             except OnnxletError as error:
+                await self._source.fetch()  # whatever comes next needs the model, and cannot wait for it
                 step = partial(work.throw, error)
 
     def close(self) -> None:
@@ -180,10 +190,10 @@ class PartitionedExecutable:
             if not (self._whole or self._stages):
                 raise ProviderError("the model is closed; open it again")
             try:
-                if self._whole and not self._overrides(feeds):
+                if self._whole and self._overridable.isdisjoint(feeds):
                     return (yield _Call(self._whole, fetches, feeds))
                 if self._whole:
-                    self._cut_up(Refused("a constant is fed, which the provider keeps in its graph"))
+                    self._cut_up(Refused("a default is fed, which some runtimes keep as a constant"))
                 if self._learned.wants_types:
                     return self._trace(fetches, feeds)
                 results = yield from self._run_stages(fetches, feeds)
@@ -196,10 +206,11 @@ class PartitionedExecutable:
             except ProviderError as failure:
                 return (yield from self._fall_back(failure, fetches, feeds))
 
-    def _overrides(self, feeds: Mapping[str, Value]) -> bool:
-        """Whether a default value is fed: in one part, defaults are inputs, so that any provider takes them."""
-        overridable = {arg.name for arg in self._source.signature().overridable}
-        return not overridable.isdisjoint(feeds)
+    @cached_property
+    def _overridable(self) -> frozenset[str]:
+        """Inputs with a default. In a part they are plain inputs, which any provider can be fed."""
+        signature = self.signature or self._source.signature()
+        return frozenset(arg.name for arg in signature.overridable)
 
     def _cut_up(self, refusal: OnnxletError) -> None:
         """Go from the whole graph to parts.
