@@ -80,11 +80,11 @@ def Gelu(x: Array, *, approximate: str = "none") -> Array:
     Args:
         approximate: "none", or "tanh" for the formula of Hendrycks & Gimpel, arXiv:1606.08415.
     """
+    t = wide(x)
     if approximate == "tanh":
-        t = wide(x)
         return restore(0.5 * t * (1 + np.tanh(math.sqrt(2 / math.pi) * (t + 0.044715 * t * t * t))), x)
     if approximate == "none":
-        return restore(0.5 * x * (1 + erf(x * math.sqrt(0.5))), x)
+        return restore(0.5 * t * (1 + erf(t * math.sqrt(0.5))), x)
     raise InvalidInput(f'approximate is "{approximate}", expected none or tanh')
 
 

@@ -81,8 +81,8 @@ def BatchNormalization(
     rank = x.ndim
     mean, var = _per_channel(input_mean, rank), _per_channel(input_var, rank)
     if not training_mode:
-        factor = _per_channel(scale, rank) / np.sqrt(var + epsilon)
-        return restore((x * factor + (_per_channel(B, rank) - mean * factor)).reshape(X.shape), X)
+        y = (x - mean) * (_per_channel(scale, rank) / np.sqrt(var + epsilon)) + _per_channel(B, rank)
+        return restore(y.reshape(X.shape), X)
     axes = (0, *range(2, rank))
     y, batch_mean, _ = standardized(x, axes, epsilon)
     batch_var = x.var(axis=axes)
