@@ -68,7 +68,7 @@ def calls(host: Host, rounds: int) -> list[tuple[str, str, str, str, str]]:
     rows = []
     with tempfile.TemporaryDirectory() as profile, browser(Path(profile)) as context:
         visitor = Visit(host, context, "bench", "plain")
-        ready = visitor.start("bench", "wasm")
+        ready = visitor.start("app", "wasm")
         assert "error" not in ready, ready
         _start_plain(visitor)
         for name, (height, width, runs) in CALLS.items():

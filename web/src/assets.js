@@ -39,6 +39,8 @@ export class Assets {
   #loading = new Map();
   /** @type {Map<string, Promise<WebAssembly.Module>>} */
   #compiling = new Map();
+  /** @type {unknown} the first file that could not be had */
+  #fault;
   #loaded = 0;
   #total = 0;
   /** @type {Map<string, number>} */
@@ -96,6 +98,12 @@ export class Assets {
     } finally {
       this.#loading.delete(path);
     }
+  }
+
+  /** Wait for every download and compilation that runs. @throws {AssetError} one of them failed, or did so before */
+  async settled() {
+    await Promise.allSettled([...this.#loading.values(), ...this.#compiling.values()]);
+    if (this.#fault) throw this.#fault;
   }
 
   /**
@@ -180,7 +188,10 @@ export class Assets {
       return await download(this.url(path), path, expected, {}, onBytes);
     } catch (first) {
       if (!(first instanceof AssetError)) throw first;
-      return download(this.url(path), path, expected, { cache: "reload" }, onBytes);
+      return await download(this.url(path), path, expected, { cache: "reload" }, onBytes).catch((error) => {
+        this.#fault ??= error;
+        throw error;
+      });
     }
   }
 
@@ -211,7 +222,7 @@ async function download(url, path, expected, init, onBytes) {
   });
   if (!response.ok) throw new AssetError(path, `the host answered ${response.status} ${response.statusText}`.trimEnd());
   const bytes = await read(response, path, expected, onBytes);
-  const fault = lookAt(bytes, expected, response);
+  const fault = lookAt(path, bytes, expected, response);
   if (fault) throw new AssetError(path, fault);
   if (response.headers.get(VERIFIED) === expected.sha256) return bytes;
   const digest = await sha256(bytes);
@@ -259,17 +270,18 @@ async function read(response, path, expected, onBytes) {
 
 /**
  * What is wrong with a file, as far as it can be seen without its hash.
+ * @param {string} path
  * @param {Uint8Array} bytes
  * @param {SiteFile} expected
  * @param {Response} response
  * @returns {string | null}
  */
-function lookAt(bytes, expected, response) {
+function lookAt(path, bytes, expected, response) {
   if (bytes.length === expected.bytes) return null;
   const start = new TextDecoder().decode(bytes.subarray(0, 200)).trimStart().toLowerCase();
   if (start.startsWith("<!doctype") || start.startsWith("<html")) return "the host answered with an HTML page instead of this file";
   if (bytes.length === 0) return `is empty on the host, expected ${expected.bytes} bytes`;
-  if (bytes[0] === 0x1f && bytes[1] === 0x8b) {
+  if (bytes[0] === 0x1f && bytes[1] === 0x8b && !path.endsWith(".pack")) {
     return "came as gzip that the host does not declare (Content-Encoding is missing)";
   }
   const type = response.headers.get("content-type") ?? "no type";

@@ -117,6 +117,7 @@ export class Python {
   /** The package that decodes pictures: in the background after the start, or when the first picture comes. */
   pictures() {
     const names = this.#app.packages.filter((name) => this.#onlyForPictures(name));
+    if (!this.#pictures) this.#assets.prefetch(this.#wheels(names)); // counted among the start's files at once
     this.#pictures ??= names.length ? this.load(names) : Promise.resolve();
     this.#pictures.catch(() => (this.#pictures = undefined)); // a later call tries again
     return this.#pictures;

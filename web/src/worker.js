@@ -59,6 +59,7 @@ async function start(config, onProgress) {
     const fault = await host.start(bridge, JSON.stringify(app));
     if (fault) return failure(JSON.parse(fault).error);
     step("app");
+    await assets.settled(); // a model that cannot be had is told now, not by the first call
     python.pictures().catch(() => {}); // a call that needs it tries again, and tells
     report({ stage: "ready" }, true);
     return { ...status(), load_ms: step("ready"), steps, files: assets.used };
