@@ -105,7 +105,7 @@ function part(field, changed) {
     },
   });
   const absent = field.required === false && (field.default ?? null) === null; // else the form shows what it would be
-  const optional = absent && !["choice", "toggle"].includes(field.kind) ? h("span", { class: "optional" }, t("optional")) : null;
+  const optional = absent && !["choice", "toggle"].includes(field.kind) ? h("span", { class: "optional" }, ` ${t("optional")}`) : null;
   const target = widget.control ?? h("div", { role: field.kind === "choice" ? "radiogroup" : "group" });
   target.setAttribute("aria-describedby", errorId);
   const element = h("div", { class: `field field-${field.kind}`, "data-field": field.name });

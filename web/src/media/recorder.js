@@ -36,6 +36,7 @@ export class Recorder {
     const tap = new AudioWorkletNode(context, "tap", { numberOfOutputs: 0 });
     let said = 0;
     tap.port.onmessage = ({ data }) => {
+      if (this.#context !== context) return; // what was still under way when the recording ended
       this.#blocks.push(data);
       this.#length += data.length;
       const tenths = Math.floor((10 * this.#length) / context.sampleRate);
