@@ -82,10 +82,17 @@ def run(main: Graph, *feeds: Any, opset: int = 21, **domains: int) -> list[Any]:
 
 
 def run_op(op_type: str, *inputs: Any, outputs: int = 1, opset: int = 28, domain: str = "", **attributes: Any) -> Any:
-    """One node's output, or a list of them where more are asked for. None among the inputs is one left out."""
+    """One node's output, or a list of them where more are asked for.
+
+    Args:
+        inputs: None is one left out.
+        attributes: with a trailing underscore where the name is one of the arguments above (opset_).
+    """
+    attributes = {key.rstrip("_"): value for key, value in attributes.items()}
     names = ["-" if value is None else f"x{i}" for i, value in enumerate(inputs)]
     wanted = [f"y{i}" for i in range(outputs)]
-    made = node(op_type, " ".join(names), " ".join(wanted), domain=domain, name="it", **attributes)
+    described = {key: attribute(key, value) for key, value in attributes.items()}
+    made = Node(op_type, _names(" ".join(names)), tuple(wanted), described, name="it", domain=domain)
     feeds = [value for value in inputs if value is not None]
     main = graph([made], " ".join(n for n in names if n != "-"), " ".join(wanted))
     results = run(main, *feeds, opset=opset)

@@ -28,7 +28,7 @@ def one_node(
     """A model of one node, and its feeds. Args: constants: places of the inputs that are initializers."""
     names = ["" if value is None else f"x{i}" for i, value in enumerate(inputs)]
     fixed = {f"x{i}" for i in constants}
-    given = {name: value for name, value in zip(names, inputs, strict=True) if name}
+    given = {name: np.asarray(value) for name, value in zip(names, inputs, strict=True) if name}
     infos = [
         helper.make_tensor_value_info(
             name,
