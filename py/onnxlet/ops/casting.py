@@ -84,7 +84,7 @@ def _to_strings(values: Array) -> Array:
 
 
 def _text(value: Any) -> str:
-    """A number as onnxruntime writes it: 8 digits for float32, 17 for float64, NaN and INF spelled out."""
+    """A number as onnxruntime writes it: 8 digits, for float64 too; NaN and INF spelled out."""
     if isinstance(value, str):
         return value
     if isinstance(value, np.bool_):
@@ -94,7 +94,7 @@ def _text(value: Any) -> str:
             return "NaN"
         if np.isinf(value):
             return "INF" if value > 0 else "-INF"
-        return f"{value:.17g}" if value.dtype == np.float64 else f"{value:.8g}"
+        return f"{value:.8g}"
     return str(value)
 
 
