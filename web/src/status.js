@@ -8,7 +8,6 @@ import { byId, h } from "./dom.js";
 import { bytes, bytesOf, count, duration, named, percent, t } from "./words.js";
 
 /** @import { BackendChoice, ClientEvents, Progress, Ready, Status, Timing } from "./protocol.js" */
-/** @import { Word } from "./words.js" */
 
 /** @type {BackendChoice[]} */
 const choices = ["auto", "webgpu", "wasm", "python"];
@@ -127,15 +126,14 @@ export class StatusPanel {
 
   /** @param {Status} status */
   #drawFacts(status) {
-    const placement = typeof status.placement === "string" ? status.placement : "";
     this.#facts.replaceChildren(
-      h("p", { class: "figure" }, t("runs_on", { backend: t(`backend_${status.backend}`) })),
+      h("p", { class: "figure" }, t("runs_on", { backend: named("backend", status.backend) })),
       h("p", { class: "fine", dir: "auto" }, status.reason),
       facts([
         [t("threads"), status.backend === "wasm" ? String(status.threads) : ""],
-        [t("waits"), t(`waits_${status.waits}`)],
+        [t("waits"), named("waits", status.waits)],
         [t("python"), status.python],
-        [t("placement"), placement],
+        [t("placement"), typeof status.placement === "string" ? status.placement : ""],
       ]));
   }
 
@@ -154,7 +152,7 @@ export class StatusPanel {
 
 /** @param {Status} status */
 function summary({ backend, threads }) {
-  const name = t(/** @type {Word} */ (`backend_${backend}`));
+  const name = named("backend", backend);
   return backend === "wasm" ? `${name}, ${count("threads", threads)}` : name;
 }
 

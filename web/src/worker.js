@@ -92,8 +92,9 @@ async function call(fn, inputs, buffers) {
 /** @returns {Status} */
 function status() {
   if (!session) throw new Error("status() came before start()");
-  const { python, host } = session;
-  return { ...JSON.parse(host.status()), memory_bytes: /** @type {any} */ (python.pyodide)._module.HEAPU8.length };
+  const { python, bridge, host } = session;
+  const memory = /** @type {any} */ (python.pyodide)._module.HEAPU8.length;
+  return { ...JSON.parse(host.status()), waits: bridge.waits, memory_bytes: memory };
 }
 
 /** @param {WireValue | null} input */
