@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from onnxlet.dtypes import DataType, Narrow
 from onnxlet.errors import InvalidInput
@@ -132,14 +130,6 @@ def test_long_lists_are_paragraphs_and_stay_json() -> None:
     assert max(map(len, text.splitlines())) <= 110
     assert len(text.splitlines()) < 40
     assert json.loads(text) == value
-
-
-leaf = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
-
-
-@given(st.recursive(leaf, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=30))
-def test_what_json_can_say_comes_back_equal(value: Any) -> None:
-    assert json.loads(to_text(value)) == value
 
 
 def test_a_huge_array_is_described_and_not_written_out() -> None:

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from onnxlet.errors import InvalidInput
 from onnxlet.media.npy import read_npy, write_npy
@@ -122,29 +120,6 @@ def test_tables_are_made_of_columns_or_records() -> None:
     assert (table.columns, table.rows) == (["a", "b"], [[1, ""], [3, 2]])
 
 
-cell = st.text("ab1,;|\t\"'\r\n é☃", max_size=8)
-
-
-@settings(max_examples=150, deadline=None)
-@given(data=st.data(), width=st.integers(2, 4))
-def test_what_is_written_as_csv_is_read_back(data: st.DataObject, width: int) -> None:
-    row = st.lists(cell, min_size=width, max_size=width)
-    columns = [f"c{i}" for i in range(width)]
-    table = Table(columns, data.draw(st.lists(row, max_size=5)))
-    again = Table.open(table.to_csv().encode())
-    assert (again.columns, again.rows) == (table.columns, table.rows)
-
-
-@settings(max_examples=150, deadline=None)
-@given(data=st.binary(max_size=80))
-def test_random_bytes_are_a_table_or_a_sentence(data: bytes) -> None:
-    try:
-        table = Table.open(data)
-    except InvalidInput:
-        return
-    assert all(len(row) == len(table.columns) for row in table.rows)
-
-
 # ------------------------------------------------------------------------------------------------------ arrays
 
 
@@ -181,18 +156,6 @@ def test_pickles_are_refused() -> None:
 def test_what_is_no_npy_is_named(data: bytes) -> None:
     with pytest.raises(InvalidInput, match=f"expected a .npy file, got {len(data)} bytes that start with"):
         read_npy(data)
-
-
-@settings(max_examples=150, deadline=None)
-@given(data=st.data())
-def test_a_damaged_npy_is_an_array_or_a_sentence(data: st.DataObject) -> None:
-    good = bytearray(write_npy(np.arange(10, dtype=np.float32)))
-    for _ in range(data.draw(st.integers(1, 4))):
-        good[data.draw(st.integers(6, len(good) - 1))] = data.draw(st.integers(0, 255))
-    try:
-        read_npy(bytes(good[: data.draw(st.integers(0, len(good)))]))
-    except InvalidInput:
-        return
 
 
 def test_a_header_that_promises_terabytes_takes_no_memory() -> None:
