@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from onnxlet.errors import InvalidInput
+from onnxlet.ops import support
 
 from .oracle import assert_same, ours
 
@@ -66,3 +67,23 @@ def test_einsum_equals_the_native_one(equation):
 def test_determinants_of_batches_and_of_nothing():
     assert_same("Det", normal(2, 3, 4, 4))
     assert ours("Det", normal(2, 0, 0))[0].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ((3, 4), (4, 40)),
+        ((3, 4), (4, 2)),
+        ((2, 1, 3, 4), (5, 4, 20)),
+        ((0, 4), (4, 20)),
+        ((3, 0), (0, 20)),
+        ((4,), (4, 20)),
+    ],
+)
+def test_products_without_blas_are_the_same(monkeypatch, a, b):
+    left, right = normal(*a), normal(*b)
+    expected = np.matmul(left, right)
+    monkeypatch.setattr(support, "HAS_BLAS", False)
+    np.testing.assert_allclose(support.product(left, right), expected, rtol=1e-4, atol=1e-5)
+    turned = np.ascontiguousarray(right.swapaxes(-1, 0)).swapaxes(-1, 0)
+    np.testing.assert_allclose(support.product(left, turned), expected, rtol=1e-4, atol=1e-5)

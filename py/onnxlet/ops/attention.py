@@ -11,7 +11,7 @@ import numpy as np
 from ..dtypes import Array, DataType
 from ..errors import InvalidInput
 from .registry import op
-from .support import restore, wide
+from .support import product, restore, wide
 
 __all__ = ["join_heads", "masked_softmax", "rotated", "split_heads"]
 
@@ -117,7 +117,7 @@ def Attention(
         k = np.concatenate([past_key, k], axis=2)
         v = np.concatenate([past_value, v], axis=2)
     root = math.sqrt(1 / math.sqrt(q.shape[-1]) if scale is None else scale)
-    scores = np.matmul(wide(q) * root, _repeated(wide(k) * root, q.shape[1]).swapaxes(-1, -2))
+    scores = product(wide(q) * root, _repeated(wide(k) * root, q.shape[1]).swapaxes(-1, -2))
     stages = [scores]
     if softcap:
         scores = softcap * np.tanh(scores / softcap)
@@ -134,7 +134,7 @@ def Attention(
     double = softmax_precision == DataType.DOUBLE
     probabilities = masked_softmax(scores.astype(np.float64) if double else scores).astype(scores.dtype, copy=False)
     stages.append(probabilities)
-    y = restore(np.matmul(probabilities, _repeated(wide(v), q.shape[1])), Q)
+    y = restore(product(probabilities, _repeated(wide(v), q.shape[1])), Q)
     return join_heads(y) if packed else y, k, v, restore(stages[qk_matmul_output_mode], Q)
 
 
@@ -171,14 +171,14 @@ def FlexAttention(
     dtype = DataType(softmax_precision).numpy if softmax_precision else wide(Q).dtype
     factor = 1 / math.sqrt(Q.shape[-1]) if scale is None else scale
     keys = _repeated(wide(K), Q.shape[1]).swapaxes(-1, -2)
-    scores = (np.matmul(wide(Q), keys) * factor).astype(dtype, copy=False)
+    scores = (product(wide(Q), keys) * factor).astype(dtype, copy=False)
     if score_mod is not None:
         (scores,) = score_mod(scores)
     probabilities = masked_softmax(scores)
     if prob_mod is not None:
         (probabilities,) = prob_mod(probabilities)
     values = _repeated(wide(V), Q.shape[1])
-    return restore(np.matmul(probabilities.astype(values.dtype, copy=False), values), Q)
+    return restore(product(probabilities.astype(values.dtype, copy=False), values), Q)
 
 
 @op("RotaryEmbedding", since=23)

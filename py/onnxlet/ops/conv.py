@@ -16,7 +16,7 @@ from ..dtypes import Array
 from ..errors import InvalidInput
 from .activations import sigmoid
 from .registry import op
-from .support import restore, wide
+from .support import product, restore, wide
 from .windows import Geometry, patches
 
 __all__ = ["convolve"]
@@ -59,8 +59,8 @@ def convolve(x: Array, w: Array, g: Geometry, *, group: int = 1, pad_value: floa
         for some in _blocks(rows, count * C * math.prod(g.kernel) * row * x.itemsize):
             height = some.stop - some.start
             columns = windows[(samples, *leading, some)].reshape(count, group, K, height * row)
-            product = np.matmul(weights, columns)
-            y[samples, :, :, some] = product.reshape(count, group, M // group, height, row)
+            block = product(weights, columns)
+            y[samples, :, :, some] = block.reshape(count, group, M // group, height, row)
     return y.reshape(N, M, *g.out)
 
 
@@ -69,12 +69,12 @@ def _depthwise(x: Array, w: Array, g: Geometry) -> Array:
     N, C = x.shape[:2]
     M = w.shape[0]
     y = np.zeros((N, C, M // C, *g.out), dtype=x.dtype)
-    product = np.empty_like(y)
+    scaled = np.empty_like(y)
     weights = w.reshape(C, M // C, *g.kernel)
     for offset in g.offsets():
         place: tuple[Any, ...] = (slice(None), slice(None), *offset)
         scale = weights[place].reshape(C, M // C, *(1,) * len(g.out))
-        y += np.multiply(x[g.at(offset)][:, :, None], scale, out=product)
+        y += np.multiply(x[g.at(offset)][:, :, None], scale, out=scaled)
     return y.reshape(N, M, *g.out)
 
 
@@ -170,7 +170,7 @@ def ConvTranspose(
     for offset in g.offsets():
         place: tuple[Any, ...] = (slice(None), slice(None), slice(None), *offset)
         taps = weights[place].swapaxes(1, 2)
-        y[g.at(offset)] += np.matmul(taps, x).reshape(N, M, *size)
+        y[g.at(offset)] += product(taps, x).reshape(N, M, *size)
     inside: tuple[Any, ...] = (..., *(slice(b, b + o) for b, o in zip(begin, out, strict=True)))
     return restore(_with_bias(y[inside], B), X)
 
@@ -217,7 +217,7 @@ def DeformConv(
     if mask is not None:
         columns = columns * wide(mask).reshape(N, offset_group, 1, K * L)
     columns = columns.reshape(N, group, C // group * K, L)
-    y = np.matmul(wide(W).reshape(group, W.shape[0] // group, C // group * K), columns)
+    y = product(wide(W).reshape(group, W.shape[0] // group, C // group * K), columns)
     return restore(_with_bias(y.reshape(N, W.shape[0], *g.out), B), X)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..dtypes import Array
 from ..errors import InvalidInput
 from .registry import op
-from .support import restore, wide
+from .support import product, restore, wide
 
 __all__: list[str] = []
 
@@ -27,9 +27,9 @@ def MatMul(a: Array, b: Array) -> Array:
     if a.ndim == 0 or b.ndim == 0 or a.shape[-1] != b.shape[max(b.ndim - 2, 0)]:
         raise InvalidInput(f"cannot multiply shapes {a.shape} and {b.shape}: K differs")
     if a.ndim > 2 and b.ndim == 2:  # one large product instead of one a batch: up to twice as fast
-        rows = np.matmul(wide(a).reshape(math.prod(a.shape[:-1]), a.shape[-1]), wide(b))
+        rows = product(wide(a).reshape(math.prod(a.shape[:-1]), a.shape[-1]), wide(b))
         return restore(rows.reshape(*a.shape[:-1], b.shape[1]), a)
-    return restore(np.matmul(wide(a), wide(b)), a)
+    return restore(product(wide(a), wide(b)), a)
 
 
 @op("Gemm", since=7)
@@ -56,7 +56,7 @@ def Gemm(
     b = wide(B.T if transB else B)
     if a.shape[-1] != b.shape[0]:
         raise InvalidInput(f"A has K = {a.shape[-1]}, B has K = {b.shape[0]}; check transA and transB")
-    y = a @ b
+    y = product(a, b)
     if alpha != 1:
         y = y * alpha
     if C is not None and beta != 0:

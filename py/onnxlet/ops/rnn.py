@@ -15,7 +15,7 @@ from ..dtypes import Array
 from ..errors import InvalidInput
 from .activations import sigmoid
 from .registry import op
-from .support import restore, wide
+from .support import product, restore, wide
 
 __all__: list[str] = []
 
@@ -215,10 +215,10 @@ def RNN(
     results = []
     for d, (f,) in enumerate(layer.functions):
         weights = layer.R[d].T
-        inputs = layer.X @ layer.W[d].T + layer.B[d].reshape(2, -1).sum(axis=0)
+        inputs = product(layer.X, layer.W[d].T) + layer.B[d].reshape(2, -1).sum(axis=0)
 
         def step(x: Array, state: State, f: Activation = f, weights: Array = weights) -> State:
-            return (f(layer.clipped(x + state[0] @ weights)),)
+            return (f(layer.clipped(x + product(state[0], weights))),)
 
         results.append(layer.run(d, inputs, (layer.initial(initial_h, d),), step))
     return layer.finish(results)
@@ -260,18 +260,18 @@ def GRU(
     results = []
     for d, (f, g) in enumerate(layer.functions):
         b_in, b_state = layer.B[d].reshape(2, 3 * H)
-        inputs = layer.X @ layer.W[d].T + b_in
+        inputs = product(layer.X, layer.W[d].T) + b_in
 
         def step(
             x: Array, state: State, R: Array = layer.R[d].T, b: Array = b_state, f: Activation = f, g: Activation = g
         ) -> State:
             h = state[0]
-            gates = layer.clipped(x[:, : 2 * H] + h @ R[:, : 2 * H] + b[: 2 * H])
+            gates = layer.clipped(x[:, : 2 * H] + product(h, R[:, : 2 * H]) + b[: 2 * H])
             z, r = f(gates[:, :H]), f(gates[:, H:])
             if linear_before_reset:
-                hidden = x[:, 2 * H :] + r * (h @ R[:, 2 * H :] + b[2 * H :])
+                hidden = x[:, 2 * H :] + r * (product(h, R[:, 2 * H :]) + b[2 * H :])
             else:
-                hidden = x[:, 2 * H :] + (r * h) @ R[:, 2 * H :] + b[2 * H :]
+                hidden = x[:, 2 * H :] + product(r * h, R[:, 2 * H :]) + b[2 * H :]
             hidden = g(layer.clipped(hidden))
             return ((1 - z) * hidden + z * h,)
 
@@ -318,7 +318,7 @@ def LSTM(
     peepholes = np.zeros((len(layer.reverse), 3 * H), dtype=layer.X.dtype) if P is None else wide(P)
     results = []
     for d, (f, g, h) in enumerate(layer.functions):
-        inputs = layer.X @ layer.W[d].T + layer.B[d].reshape(2, -1).sum(axis=0)
+        inputs = product(layer.X, layer.W[d].T) + layer.B[d].reshape(2, -1).sum(axis=0)
         p_in, p_out, p_forget = peepholes[d].reshape(3, H)
 
         def step(
@@ -326,7 +326,7 @@ def LSTM(
             f: Activation = f, g: Activation = g, h: Activation = h,
         ) -> State:  # fmt: skip
             hidden, cell = state
-            gates = x + hidden @ R
+            gates = x + product(hidden, R)
             i = f(layer.clipped(gates[:, :H] + p[0] * cell))
             forget = 1 - i if input_forget else f(layer.clipped(gates[:, 2 * H : 3 * H] + p[2] * cell))
             cell = forget * cell + i * g(layer.clipped(gates[:, 3 * H :]))

@@ -10,7 +10,10 @@ import numpy as np
 from ..dtypes import Array
 from ..errors import InvalidInput
 
-__all__ = ["axes_in_range", "axis_in_range", "exact_or_truncated", "restore", "scalar", "wide"]
+__all__ = ["axes_in_range", "axis_in_range", "exact_or_truncated", "product", "restore", "scalar", "wide"]
+
+# Pyodide's numpy is built without BLAS: its matmul walks down the columns of b, which misses the cache.
+HAS_BLAS: bool = np.show_config(mode="dicts")["Build Dependencies"]["blas"].get("found", False)
 
 
 def wide(x: Array) -> Array:
@@ -70,3 +73,14 @@ def exact_or_truncated(numerator: Array, denominator: Any) -> Array:
             numerator.dtype
         )
     return quotient
+
+
+def product(a: Array, b: Array) -> Array:
+    """a @ b, for matrices or stacks of them.
+
+    Without BLAS einsum is 1.5 to 6 times faster than matmul in Pyodide (its inner loop runs along the rows of b and is
+    vectorized), except where those rows are short.
+    """
+    if HAS_BLAS or a.ndim < 2 or b.ndim < 2 or b.shape[-1] < 16:
+        return np.matmul(a, b)
+    return np.einsum("...mk,...kn->...mn", a, b)
