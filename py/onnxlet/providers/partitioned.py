@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["PartitionedExecutable", "load"]
 
 # What onnxruntime's messages say besides node names. Source: onnxruntime 1.30 and 1.32.
-_NODE = re.compile(r'In Node, \("([^"]+)"|Node \(([^)\s]+)\)|node name: ?([^\s,]+)')
+_NODE = re.compile(r"""[Nn]ode(?: with name| name:|,)?[ (:'"]*([\w/][\w./-]*)""")
 _OPERATOR = re.compile(r"([\w.]+):(\w+)\(-?\d+\) is not a registered")
 _KERNEL = re.compile(r"implementation for (\w+)\(-?\d+\)")
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
@@ -57,6 +57,11 @@ class _Stage:
 
     part: Part
     executable: Executable | None = None
+
+    def unload(self) -> None:
+        if self.executable:
+            self.executable.close()
+            self.executable = None
 
 
 @dataclass(slots=True)
@@ -283,6 +288,7 @@ class PartitionedExecutable:
             except (Refused, InvalidModel) as refusal:
                 if not part.on_provider:
                     raise
+                stage.unload()
                 self._learn(refusal, part)
                 if not self._learned.wants_types:
                     self._replan(refusal)
@@ -323,7 +329,7 @@ class PartitionedExecutable:
         model, learned = self._model, self._learned
         assert model
         text = str(refusal)
-        named = [*getattr(refusal, "nodes", ()), *("".join(groups) for groups in _NODE.findall(text))]
+        named = [*getattr(refusal, "nodes", ()), *_NODE.findall(text)]
         operators = [f"{domain}:{op_type}" for domain, op_type in _OPERATOR.findall(text)]
         domains = {node.domain or "ai.onnx" for node in model.graph.nodes}
         if not first:  # else all nodes of the operator, because the one without a kernel may have had no name
@@ -334,6 +340,8 @@ class PartitionedExecutable:
             if learned.opset_limit is None or opset < learned.opset_limit:
                 learned.opset_limit = opset
                 learned.refused |= changed_since(model, opset)
+                for stage in self._stages:
+                    stage.unload()
                 return
         untyped = {name for name in part.outputs if name not in self._types}
         if not learned.wants_types and untyped.intersection(quoted):
