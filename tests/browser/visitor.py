@@ -12,7 +12,7 @@ from tests.browser.server import Host
 
 __all__ = ["LOAD_MS", "Visitor", "visiting"]
 
-LOAD_MS = 90_000  # the runtime on a busy two-core machine
+LOAD_MS = 60_000  # the runtime on a busy two-core machine
 RUN_MS = 30_000
 
 

@@ -133,7 +133,7 @@ export class StatusPanel {
         [t("threads"), status.backend === "wasm" ? String(status.threads) : ""],
         [t("waits"), named("waits", status.waits)],
         [t("python"), status.python],
-        [t("placement"), typeof status.placement === "string" ? status.placement : ""],
+        [t("placement"), placement(status)],
       ]));
   }
 
@@ -148,6 +148,21 @@ export class StatusPanel {
       ]),
       latencyChart(this.#timings));
   }
+}
+
+/**
+ * How a model that was cut is shared out; "" where one provider has it all.
+ * @param {Status} status
+ */
+function placement({ backend, placement: shares }) {
+  const { parts = [] } = /** @type {{parts?: {provider: string, nodes: string[]}[]}} */ (shares ?? {});
+  if (parts.length < 2) return "";
+  let [here, python] = [0, 0];
+  for (const { provider, nodes } of parts) {
+    if (provider === "NumpyExecutionProvider") python += nodes.length;
+    else here += nodes.length;
+  }
+  return t("shared_out", { here, python, backend: named("backend", backend) });
 }
 
 /** @param {Status} status */

@@ -55,6 +55,7 @@ export const en = {
   waits_async: "await in the app",
   waits_none: "not needed: operators run in Python",
   placement: "Placement",
+  shared_out: "{here} nodes on {backend}, {python} in Python",
   memory: "Memory",
   python: "Python",
   speed: "Speed",

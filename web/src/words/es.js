@@ -53,6 +53,7 @@ export const es = {
   waits_async: "await en la aplicación",
   waits_none: "no hace falta: los operadores se ejecutan en Python",
   placement: "Reparto",
+  shared_out: "{here} nodos en {backend}, {python} en Python",
   memory: "Memoria",
   python: "Python",
   speed: "Velocidad",
