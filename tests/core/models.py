@@ -34,9 +34,9 @@ def model(
     inputs: Mapping[str, tuple[DataType, Shape]],
     outputs: Mapping[str, tuple[DataType, Shape | None]],
     initializers: Mapping[str, Array] | None = None,
-    opset: int = 21,
+    imports: Mapping[str, int] | None = None,
 ) -> bytes:
-    """Args: inputs, outputs: (element type, shape) by name."""
+    """Args: inputs, outputs: (element type, shape) by name; imports: opsets by domain."""
     graph = Graph(
         name="g",
         nodes=tuple(nodes),
@@ -44,7 +44,7 @@ def model(
         outputs=tuple(_value(name, *kind) for name, kind in outputs.items()),
         initializers=tuple(from_array(name, np.asarray(value)) for name, value in (initializers or {}).items()),
     )
-    return protobuf.dump(Model(graph, {"": opset}, ir_version=10))
+    return protobuf.dump(Model(graph, imports or {"": 21}, ir_version=10))
 
 
 def identity(elem_type: DataType, shape: Shape = ("a", "b")) -> bytes:

@@ -60,9 +60,9 @@ class PagePython:
         """Write a file into Python's file system."""
         self._ask({"op": "put", "path": path, "data": base64.b64encode(data).decode()})
 
-    def unpack(self, archive: bytes) -> None:
-        """Unpack a zip archive into site-packages."""
-        self._ask({"op": "unpack", "data": base64.b64encode(archive).decode()})
+    def unpack(self, archive: bytes, folder: str = "") -> None:
+        """Unpack a zip archive, into site-packages unless told otherwise."""
+        self._ask({"op": "unpack", "data": base64.b64encode(archive).decode(), "folder": folder})
 
     def pytest(self, *args: str, tests: Iterable[str] = ("core", "data")) -> tuple[int, str]:
         """Run tests inside this Python, as CPython runs them.
@@ -75,10 +75,7 @@ class PagePython:
         if not self._has_pytest:
             self.unpack(pure_packages("pytest", "pluggy", "iniconfig", "packaging", "pygments"))
             self._has_pytest = True
-        for folder in ("", *tests):
-            files = (ROOT / "tests" / folder).glob("**/*" if folder else "*.py")
-            for file in (f for f in files if f.is_file() and f.suffix != ".pyc"):
-                self.put(f"/app/{file.relative_to(ROOT).as_posix()}", file.read_bytes())
+        self.unpack(_tests(tests), "/app")
         options = ["-q", "-p", "no:cacheprovider", "-p", "no:faulthandler", "--import-mode=importlib", "--rootdir=/app"]
         return tuple(self.run(_PYTEST.format([*options, *args])))
 
@@ -183,6 +180,16 @@ def pure_packages(*names: str) -> bytes:
                 path = Path(str(file.locate()))
                 if path.suffix != ".pyc" and ".." not in file.parts and path.is_file():
                     archive.write(path, file.as_posix())
+    return buffer.getvalue()
+
+
+def _tests(folders: Iterable[str]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for folder in ("", *folders):
+            for file in (ROOT / "tests" / folder).glob("**/*" if folder else "*.py"):
+                if file.is_file() and file.suffix != ".pyc":
+                    archive.write(file, file.relative_to(ROOT).as_posix())
     return buffer.getvalue()
 
 

@@ -42,8 +42,8 @@ const jobs = {
     pyodide.FS.mkdirTree(path.slice(0, path.lastIndexOf("/")) || "/");
     pyodide.FS.writeFile(path, decode(data));
   },
-  unpack: async ({ pyodide }, { data }) => {
-    const extractDir = pyodide.runPython("import site; site.getsitepackages()[0]");
+  unpack: async ({ pyodide }, { data, folder }) => {
+    const extractDir = folder || pyodide.runPython("import site; site.getsitepackages()[0]");
     pyodide.unpackArchive(decode(data), "zip", { extractDir });
   },
 };
@@ -56,6 +56,7 @@ self.onmessage = async ({ data: { id, op, ...message } }) => {
   try {
     self.postMessage({ id, value: await jobs[op](await starting, message) });
   } catch (error) {
-    self.postMessage({ id, error: `${error?.message ?? error}\n${error?.stack ?? ""}` });
+    const python = error?.name === "PythonError"; // whose message is the traceback
+    self.postMessage({ id, error: python ? error.message : `${error?.message ?? error}\n${error?.stack ?? ""}` });
   }
 };
