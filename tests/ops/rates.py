@@ -8,25 +8,14 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from . import node_cases
+from . import generate_cases, node_cases
 from .exclusions import reason
-
-
-def measure(cases: list[node_cases.Case]) -> dict[str, str]:
-    """The failed cases, with what went wrong."""
-    failed = {}
-    for case in cases:
-        try:
-            node_cases.check(case)
-        except Exception as e:
-            failed[case.name] = f"{type(e).__name__}: {' '.join(str(e).split())[:200]}"
-    return failed
 
 
 def main() -> None:
     cache = Path(".pytest_cache/d/onnxlet")
-    cases = node_cases.load(cache if cache.is_dir() else Path(tempfile.mkdtemp()))
-    failed = measure(cases)
+    cases = generate_cases.load(cache if cache.is_dir() else Path(tempfile.mkdtemp()))
+    failed = node_cases.failures(cases)
     for name, error in failed.items():
         print(f"{name}: {reason(name) or error}")
     passed = len(cases) - len(failed)

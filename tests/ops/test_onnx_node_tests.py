@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from . import node_cases
+from . import generate_cases, node_cases
 from .exclusions import reason
 
 
 def pytest_generate_tests(metafunc):
     cache = getattr(metafunc.config, "cache", None)
-    cases = node_cases.load(cache.mkdir("onnxlet") if cache else Path(tempfile.mkdtemp()))
+    cases = generate_cases.load(cache.mkdir("onnxlet") if cache else Path(tempfile.mkdtemp()))
     metafunc.parametrize(
         "case",
         [
