@@ -32,6 +32,7 @@ BROWSERS_OWN = (
     "clients2.google.com:",
     "content-autofill.googleapis.com:",
     "optimizationguide-pa.googleapis.com:",
+    "redirector.gvt1.com:",
     "update.googleapis.com",
 )
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")

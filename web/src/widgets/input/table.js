@@ -30,7 +30,7 @@ export function table(field, context) {
   const paste = h("textarea", { id, class: "entry mono", rows: 3, spellcheck: "false", placeholder: columns.join(",") });
   paste.addEventListener("input", () => {
     const typed = paste.value;
-    const file = typed.trim() ? new File([tabsToCommas(typed)], "table.csv", { type: "text/csv" }) : null;
+    const file = typed.trim() ? new File([typed], "table.csv", { type: "text/csv" }) : null;
     box.set(file);
     paste.value = typed; // `shown` emptied it
     context.changed();
@@ -69,11 +69,4 @@ export function table(field, context) {
     },
     take: (file) => (/\.(csv|tsv|txt)$/i.test(file.name) ? box.take(file) : false),
   };
-}
-
-/** Spreadsheets paste tabs. @param {string} text */
-function tabsToCommas(text) {
-  if (!text.includes("\t")) return text;
-  const quote = (/** @type {string} */ cell) => (/[",]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
-  return text.split("\n").map((line) => line.split("\t").map(quote).join(",")).join("\n");
 }
