@@ -141,7 +141,7 @@ class Program:
         captures: set[str] = set()
         steps: list[Step] = []
         for index, node in enumerate(nodes):
-            step = _compile_node(node, index, replace(scope, outer=scope.outer | local))
+            step = _compile_node(node, index, scope, local)
             for used in step.uses - local:
                 if used not in scope.outer:
                     raise InvalidModel(f'{step.label}: reads "{used}", which no input, constant or earlier node gives')
@@ -248,13 +248,13 @@ def _frozen(value: Value) -> Value:
     return value
 
 
-def _compile_node(node: Node, index: int, scope: Scope) -> Step:
+def _compile_node(node: Node, index: int, scope: Scope, local: set[str]) -> Step:
     try:
         attributes = _resolve(node.attributes, scope)
         key = (_domain(node.domain), node.op_type, node.overload)
         if key in scope.functions:
             return _compile_call(node, index, scope.functions[key], attributes, scope)
-        return _compile_operator(node, index, attributes, scope)
+        return _compile_operator(node, index, attributes, scope, local)
     except OnnxletError as e:
         e.args = (f"{describe(node, index)}: {e.args[0]}",)
         raise
@@ -299,7 +299,9 @@ def _compile_call(
     return Step(node, index, frozenset(), call)
 
 
-def _compile_operator(node: Node, index: int, attributes: Mapping[str, Attribute], scope: Scope) -> Step:
+def _compile_operator(
+    node: Node, index: int, attributes: Mapping[str, Attribute], scope: Scope, local: set[str]
+) -> Step:
     domain = _domain(node.domain)
     operator = find(domain, node.op_type, scope.opsets.get(domain, NEWEST))
     _check_signature(operator, node, attributes)
@@ -308,7 +310,8 @@ def _compile_operator(node: Node, index: int, attributes: Mapping[str, Attribute
     for name, attribute in attributes.items():
         if attribute.type == _GRAPH:
             graph = attribute.value
-            graphs[name] = Subgraph(graph.inputs, graph.outputs, _compile_graph(graph, scope.deeper()))
+            program = _compile_graph(graph, scope.deeper(outer=scope.outer | local))
+            graphs[name] = Subgraph(graph.inputs, graph.outputs, program)
         elif attribute.type == _GRAPHS:
             raise UnsupportedOp(f'attribute "{name}" is a list of graphs, which no operator of ONNX has')
         else:
