@@ -310,7 +310,8 @@ class InferenceSession:
         here = get_available_providers()
         if not chain:
             chain = [(self._source.preferred if self._source.preferred in here else here[0], {})]
-        if chain[-1][0] == _providers.WEBGPU and _providers.CPU in here:
+        names = [name for name, _ in chain]
+        if _providers.WEBGPU in names and _providers.CPU in here and _providers.CPU not in names:
             chain.append((_providers.CPU, {}))
         return chain
 
