@@ -280,6 +280,17 @@ def test_a_value_left_out_in_the_middle_keeps_its_default() -> None:
     assert asyncio.run(App(f).acall("f", {"a": 9, "c": 7})) == [9, 2, 7]
 
 
+def test_annotations_written_as_text_are_read_too() -> None:
+    """As `from __future__ import annotations` leaves them."""
+
+    def f(x: "Annotated[int, Number(min=0)]", y: "Image | None" = None) -> "tuple[Labels, str]":
+        return Labels({}), ""
+
+    schema = App(f).schema()["functions"][0]
+    assert [i["kind"] for i in schema["inputs"]] == ["number", "image"]
+    assert [o["kind"] for o in schema["outputs"]] == ["labels", "text"]
+
+
 def test_objects_and_methods_can_be_functions_too() -> None:
     class Model:
         def __call__(self, x: int) -> int:

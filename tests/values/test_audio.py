@@ -1,5 +1,6 @@
 """Sound files of every coding become the same samples, or a sentence."""
 
+import io
 import json
 import math
 import struct
@@ -260,6 +261,18 @@ def test_what_is_no_readable_sound_is_named(data: bytes, message: str) -> None:
         Audio.open(data)
 
 
+@pytest.mark.parametrize("kind", ["FLAC", "OGG", "MP3", "AIFF"])
+def test_other_formats_are_read_by_soundfile_where_it_is_installed(kind: str) -> None:
+    soundfile = pytest.importorskip("soundfile", reason="optional; the browser decodes these in the page")
+    out = io.BytesIO()
+    sound = np.stack([tone(440, 16000), tone(880, 16000)])
+    soundfile.write(out, sound.T, 16000, format=kind)
+    audio = Audio.open(out.getvalue())
+    assert (audio.channels, audio.sample_rate_hz) == (2, 16000)
+    middle = slice(1000, 7000)
+    assert rms(audio.samples[:, middle] - sound[:, middle]) < 0.05
+
+
 @pytest.mark.parametrize(
     ("samples", "rate", "message"),
     [
@@ -336,6 +349,11 @@ def test_channels_do_not_mix() -> None:
 def test_an_absurd_rate_is_refused(rate: int) -> None:
     with pytest.raises(InvalidInput, match=rf"expected sample rates of 1 to 384000 Hz, got {rate}"):
         Audio(tone(100, 8000), 8000).resample(rate)
+
+
+def test_a_header_that_lies_about_its_rate_takes_no_memory() -> None:
+    with pytest.raises(InvalidInput, match=r"resample: 1000000 samples at 1 Hz are 16,000,000,000 at 16000 Hz"):
+        Audio(np.zeros(1_000_000), 1).resample(16000)
 
 
 def test_the_longest_filter_still_fits() -> None:

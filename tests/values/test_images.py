@@ -166,6 +166,16 @@ def test_cmyk_jpeg_becomes_rgb() -> None:
     assert np.abs(image.array[0, 15].astype(int) - (0, 255, 255)).max() <= 2
 
 
+def test_ycck_jpeg_becomes_rgb() -> None:
+    """Adobe's marker says how four channels are stored: transform 2 is YCCK, and (0, 128, 128, 0) inverted is white."""
+    grey = np.full((16, 16, 4), 128, np.uint8)
+    data = encoded(Pillow.fromarray(grey, "CMYK"), "JPEG", quality=100)
+    adobe = data.index(b"Adobe")
+    image = Image.open(data[: adobe + 11] + b"\x02" + data[adobe + 12 :])
+    assert image.array.shape == (16, 16, 3)
+    assert np.ptp(image.array[0, 0].astype(int)) <= 2  # neutral chroma stays grey
+
+
 def test_of_an_animation_the_first_frame_counts() -> None:
     frames = [Pillow.new("RGB", (4, 4), colour) for colour in ("red", "lime", "blue")]
     for kind in ("GIF", "WEBP", "PNG"):
@@ -310,6 +320,7 @@ def test_a_pillow_image_is_an_array() -> None:
         (np.zeros((3, 4, 5)), r"got \[3, 4, 5\]; it looks like \[C, H, W\]"),
         (np.zeros((1, 4, 5, 3)), "take one picture of the batch first"),
         (np.zeros((0, 4)), r"with pixels, got \[0, 4\]"),
+        (np.ma.array([[1, 2]], mask=[[0, 1]]), r"got masked ones; use .filled\(level\)"),
         (np.array([["a"]]), "expected integers, floats or bool"),
     ],
 )

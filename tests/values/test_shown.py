@@ -291,6 +291,23 @@ def test_tensors_cross_as_npy_with_a_summary() -> None:
 
 
 @pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(6).reshape(2, 3).T,
+        np.arange(6)[::-2],
+        np.arange(3, dtype=">f4"),
+        np.broadcast_to(np.float32(2), (2, 2)),
+        np.array(5),
+        np.zeros((0, 2)),
+    ],
+)
+def test_arrays_of_any_layout_cross_whole(array: np.ndarray) -> None:
+    wire, buffers = shown(array)
+    np.testing.assert_array_equal(read_npy(buffers[0]), array)
+    assert wire["shape"] == list(array.shape)
+
+
+@pytest.mark.parametrize(
     ("value", "kind"),
     [
         ("x", "text"),
@@ -318,6 +335,7 @@ def test_none_is_shown_as_null_whatever_was_declared() -> None:
         ([1], "labels", "expected Labels, as the annotation says, got list"),
         (3, "table", "expected Table, a dict of columns or a list of dicts, got int"),
         (np.zeros(3), "audio", "expected Audio, as the annotation says, got ndarray"),
+        (np.ma.array([1, 2], mask=[0, 1]), "tensor", "expected a tensor without masked elements"),
         (np.zeros((3, 4, 5)), "image", r'result "Result": Image.from_array: expected .* it looks like \[C, H, W\]'),
     ],
 )

@@ -19,6 +19,7 @@ _ZERO_CROSSINGS = 32  # on each side of the centre, at the lower of the two rate
 _KAISER_BETA = 9.0  # stop band about -90 dB, below 16-bit noise
 _ROLLOFF = 0.92  # cut-off as a share of the lower rate's half; with 32 crossings the transition ends at the half
 _STEPS = 4096  # of the filter's table; linear interpolation errs by (pi / 4096)^2 / 8, below float32
+_MAX_SAMPLES = 1 << 28  # 1 GB: a header that lies about its rate must not take all memory
 _BLOCK = 1 << 19  # products held at once
 
 
@@ -40,6 +41,11 @@ def resample(samples: Array, from_hz: int, to_hz: int) -> Array:
     if up == down or n == 0:
         return samples.copy()
     count = -(-n * up // down)
+    if count * channels > _MAX_SAMPLES:
+        raise InvalidInput(
+            f"resample: {n} samples at {from_hz} Hz are {count * channels:,} at {to_hz} Hz, expected at most "
+            f"{_MAX_SAMPLES:,}; check the sound's sample rate, or take a part of it"
+        )
     taps = _filters(up, down, min(up, count))
     half = taps.shape[1] // 2
     padded = np.pad(samples, ((0, 0), (half - 1, half)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 import warnings
 from typing import Any, Self
 
@@ -99,15 +100,14 @@ class Audio:
 
 
 def _by_soundfile(data: bytes, where: str) -> tuple[Array, int]:
+    came = f"{where}: expected a WAV file, got {len(data):,} bytes that start with {data[:8]!r}"
     try:
         import soundfile
     except (ImportError, OSError):  # OSError: its libsndfile is missing
-        raise InvalidInput(
-            f"{where}: expected a WAV file, got {len(data):,} bytes that start with {data[:8]!r}; "
-            "save it as WAV, or pip install soundfile"
-        ) from None
+        in_page = sys.platform == "emscripten"
+        raise InvalidInput(f"{came}; save it as WAV{'' if in_page else ', or pip install soundfile'}") from None
     try:
         samples, rate = soundfile.read(io.BytesIO(data), dtype="float32", always_2d=True)
     except Exception as error:
-        raise InvalidInput(f"{where}: soundfile cannot read it ({error}); save it as WAV") from error
+        raise InvalidInput(f"{came}, which soundfile cannot read either; save it as WAV") from error
     return samples.T, int(rate)

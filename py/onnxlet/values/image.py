@@ -60,6 +60,10 @@ class Image:
                 (rounded to the nearest level), bool is black and white.
         Raises: InvalidInput: another shape, levels out of range, NaN.
         """
+        if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+            raise InvalidInput(
+                "Image.from_array: expected a level for every pixel, got masked ones; use .filled(level)"
+            )
         array = np.asarray(array)
         if array.shape[2:] == (1,):
             array = array[:, :, 0]

@@ -160,6 +160,8 @@ def _json(value: Any, buffers: list[bytes]) -> Wire:
 
 
 def _tensor(value: Any, buffers: list[bytes]) -> Wire:
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise InvalidInput("expected a tensor without masked elements; use .filled(value), or return Json of it")
     array = np.asarray(value.values if isinstance(value, Narrow) else value)
     dtype = value.data_type.name.lower() if isinstance(value, Narrow) else str(array.dtype)
     text = np.array2string(array, threshold=_SUMMARY_ELEMENTS, max_line_width=100, separator=", ")
