@@ -324,3 +324,31 @@ def test_other_helpers():
     expected = gate / (1 + np.exp(-gate)) * up
     np.testing.assert_allclose(run_op("SwiGLU", gate, up, domain=MS), expected, rtol=1e-5)
     np.testing.assert_allclose(run_op("SwiGLU", np.hstack([gate, up]), domain=MS), expected, rtol=1e-5)
+
+
+def test_quantized_embeddings():
+    ids = RNG.integers(0, 9, (2, 5)).astype(np.int32)
+    tables = [RNG.integers(0, 256, shape).astype(np.uint8) for shape in ((9, 8), (7, 8), (2, 8), (8,), (8,))]
+    scales = [f32(0.01 * (i + 1)) for i in range(5)]
+    zeros = [np.uint8(120 + i) for i in range(5)]
+    inputs = [ids, (ids > 4).astype(np.int32), *tables, (ids > 0).astype(np.int32), *scales, *zeros]
+    same("QEmbedLayerNormalization", *inputs, outputs=2, epsilon=1e-5, constants=range(8, 18))
+
+
+def test_quantized_self_attention():
+    B, S, H, D = 2, 4, 2, 4
+    x = RNG.integers(0, 256, (B, S, H * D)).astype(np.uint8)
+    w = RNG.integers(-63, 64, (H * D, 3 * H * D)).astype(np.int8)
+    mask = np.array([4, 3], np.int32)
+    scales = f32(0.02), f32(0.01), mask, np.uint8(128), np.int8(0)
+    same("QAttention", x, w, normal(3 * H * D), *scales, num_heads=H, constants=(1, 4, 7), rtol=1e-3)
+
+
+def test_operators_that_became_standard():
+    x = normal(3, 4)
+    same("Trilu", x, np.int64(1), upper=0)
+    same("Unique", f32([2, 1, 2, 3]), outputs=3)
+    same("Range", np.int64(2), np.int64(7))
+    same("Pad", x, np.array([1, 0, 0, 2], np.int64), np.float32(3))
+    same("GatherND", x, np.array([[0, 1], [2, 3]]))
+    same("GridSample", normal(1, 2, 4, 4), RNG.uniform(-1.2, 1.2, (1, 3, 5, 2)).astype(np.float32), mode="bilinear")

@@ -12,6 +12,7 @@ from ..errors import InvalidInput
 from .activations import sigmoid
 from .indexing import in_bounds
 from .norm import standardized
+from .quantize import dequantized
 from .registry import op
 from .support import axis_in_range, restore, wide
 
@@ -101,6 +102,47 @@ def EmbedLayerNormalization(
     y, _, _ = standardized(wide(total), (2,), epsilon)
     kept = np.zeros(batch, np.int32) if mask is None else (mask == 1).sum(axis=1).astype(np.int32)
     return restore(y * wide(gamma) + wide(beta), total), kept, total
+
+
+@op("QEmbedLayerNormalization", domain="com.microsoft")
+def QEmbedLayerNormalization(
+    input_ids: Array,
+    segment_ids: Array | None,
+    word_embedding: Array,
+    position_embedding: Array,
+    segment_embedding: Array | None,
+    gamma: Array,
+    beta: Array,
+    mask: Array | None,
+    word_scale: Array,
+    position_scale: Array,
+    segment_scale: Array | None,
+    gamma_scale: Array,
+    beta_scale: Array,
+    word_zero_point: Array,
+    position_zero_point: Array,
+    segment_zero_point: Array | None,
+    gamma_zero_point: Array,
+    beta_zero_point: Array,
+    *,
+    epsilon: float = 1e-12,
+) -> tuple[Array, Array]:
+    """EmbedLayerNormalization with 8-bit tables, gamma and beta; each has one scale and one zero point."""
+    segments = None
+    if segment_embedding is not None and segment_scale is not None and segment_zero_point is not None:
+        segments = dequantized(segment_embedding, segment_scale, segment_zero_point)
+    y, kept, _ = EmbedLayerNormalization(
+        input_ids,
+        segment_ids,
+        dequantized(word_embedding, word_scale, word_zero_point),
+        dequantized(position_embedding, position_scale, position_zero_point),
+        segments,
+        dequantized(gamma, gamma_scale, gamma_zero_point),
+        dequantized(beta, beta_scale, beta_zero_point),
+        mask,
+        epsilon=epsilon,
+    )
+    return y, kept
 
 
 @op("GroupNorm", domain="com.microsoft")
