@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn
 
 __all__ = ["Reporter"]
@@ -20,6 +21,7 @@ class Reporter:
         self.console = Console(stderr=True, quiet=False, highlight=False)
         self.quiet = quiet
         self.warnings: list[str] = []
+        self._live = False  # the terminal shows one moving thing at a time
 
     def note(self, text: str) -> None:
         """A line about what was done."""
@@ -34,13 +36,13 @@ class Reporter:
 
     @contextmanager
     def step(self, text: str) -> Iterator[None]:
-        """A spinner while the block runs. Steps may nest: the inner one's text is shown."""
-        if self.quiet or not self.console.is_terminal or self.console._live_stack:
+        """A spinner while the block runs. Steps may nest: the outer one is shown."""
+        if self.quiet or self._live or not self.console.is_terminal:
             if not self.quiet and not self.console.is_terminal:
-                self.console.print(text, markup=False)
+                self.console.print(text, markup=False, soft_wrap=True)
             yield
             return
-        with self.console.status(text):
+        with self._alive(), self.console.status(escape(text)):
             yield
 
     @contextmanager
@@ -50,11 +52,19 @@ class Reporter:
         Args:
             unit: "bytes", or "" for a count.
         """
-        if self.quiet or not self.console.is_terminal or self.console._live_stack:
+        if self.quiet or self._live or not self.console.is_terminal:
             yield lambda _n: None
             return
         columns = (TextColumn("{task.description}"), BarColumn())
         last = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
-        with Progress(*columns, last, console=self.console, transient=True) as progress:
+        with self._alive(), Progress(*columns, last, console=self.console, transient=True) as progress:
             task = progress.add_task(text, total=total)
             yield lambda n: progress.advance(task, n)
+
+    @contextmanager
+    def _alive(self) -> Iterator[None]:
+        self._live = True
+        try:
+            yield
+        finally:
+            self._live = False

@@ -1,0 +1,69 @@
+"""The files in a site's root, which browsers ask for anew each time: pages, service worker, manifest, headers."""
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from . import paths
+from .headers import headers_file, policy
+from .manifest import Tree, safe_json
+
+__all__ = ["read_templates", "write_pages"]
+
+_INLINE_SCRIPT = re.compile(r"<script(?![^>]*\bsrc=)(?![^>]*application/json)[^>]*>(.*?)</script>", re.S)
+
+
+def read_templates() -> dict[str, str]:
+    """The pages and the service worker before anything is filled in, by name."""
+    names = ("app.html", "gallery.html", "sw.js")
+    return {name: (paths.WEB / name).read_text(encoding="utf-8") for name in names if (paths.WEB / name).is_file()}
+
+
+def write_pages(tree: Tree, site: Mapping[str, Any], templates: Mapping[str, str], assets: str, title: str) -> None:
+    """Everything in a site's root.
+
+    Args:
+        site: all of site.json.
+        assets: the folder of the page's own modules.
+        title: of the gallery.
+    """
+    manifest = f"site.{site['build']['id'][:8]}.json"
+    hashes: set[str] = set()
+
+    def page(name: str, template: str, heading: str, description: str, config: Mapping[str, str]) -> None:
+        inline = tuple(
+            base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+            for script in _INLINE_SCRIPT.findall(templates[template])
+        )
+        hashes.update(inline)
+        values = {
+            "title": html.escape(heading),
+            "description": html.escape(description),
+            "csp": html.escape(policy(inline)),
+            "assets": assets,
+            "config": safe_json({**config, "site": manifest, "root": "./"}),
+        }
+        tree.page(name, _fill(templates[template], values))
+
+    for app in site["apps"]:
+        page(app["page"], "app.html", app["title"], app["description"], {"app": app["name"]})
+    if len(site["apps"]) > 1:
+        titles = ", ".join(app["title"] for app in site["apps"])
+        page("index.html", "gallery.html", title, titles, {})
+    if "sw.js" in templates:
+        tree.page("sw.js", _fill(templates["sw.js"], {"site": manifest, "build": site["build"]["id"]}))
+    text = json.dumps(site, ensure_ascii=False, indent=1)
+    tree.page("site.json", text)
+    tree.page(manifest, text)
+    tree.page("_headers", headers_file(tuple(sorted(hashes))))
+    tree.page(".nojekyll", "")  # GitHub Pages would drop files whose names begin with "_"
+    # Cloudflare Pages answers every unknown address with index.html and status 200, unless there is this file.
+    tree.page("404.html", "<!doctype html>\n<title>Not found</title>\n<p>There is nothing at this address.</p>\n")
+
+
+def _fill(template: str, values: Mapping[str, str]) -> str:
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values.get(match[1], match[0]), template)

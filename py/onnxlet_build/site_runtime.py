@@ -1,0 +1,121 @@
+"""What every page of a site shares: Python, ONNX Runtime Web, and the page's own modules."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import onnxlet
+
+from . import paths
+from .core_wheel import core_wheel
+from .fetch import sha256
+from .manifest import Tree
+from .packages import Package
+from .precompile import Source, precompile
+from .progress import Reporter
+from .runtime import Runtime
+
+__all__ = ["write_ort", "write_python", "write_web"]
+
+# Cloudflare's limit leaves no room for the WebGPU build that does without JSPI (25.5 MiB).
+_GPU_BUILDS = {"": ("jspi", "webgpu"), "cloudflare": ("jspi",)}
+_STDLIB = "python_stdlib.zip"
+
+
+def write_python(tree: Tree, runtime: Runtime, packages: Sequence[Package], report: Reporter) -> dict[str, Any]:
+    """Pyodide, the core, and the packages of every app. Returns: site.json's "python"."""
+    shipped = [name for name in runtime.pins["pyodide"]["files"] if not name.endswith(".json")]
+    names = {name: name.replace(".mjs", ".js") for name in shipped}
+    contents: dict[str, bytes | Path] = {safe: runtime.npm_file("pyodide", name) for name, safe in names.items()}
+    wheel_name, wheel = core_wheel()
+    compiled = _compiled(runtime, packages, wheel, report)
+    if compiled:
+        contents[_STDLIB] = compiled[_STDLIB]
+        wheel_name, wheel = "onnxlet.pack", compiled["onnxlet.pack"]
+    folder = tree.folder("pyodide", contents, "python")
+    lock = {
+        "onnxlet": {
+            "name": "onnxlet",
+            "version": onnxlet.__version__,
+            "file_name": _package_file(tree, "onnxlet", wheel_name, wheel),
+            "install_dir": "site",
+            "sha256": sha256(wheel),
+            "package_type": "package",
+            "imports": ["onnxlet"],
+            "depends": ["numpy"],
+        }
+    }
+    for package in packages:
+        content: bytes | Path = compiled.get(f"{package.name}.pack", package.file)
+        file_name = package.file.name if isinstance(content, Path) else f"{package.name}.pack"
+        lock[package.name] = {
+            "name": package.name,
+            "version": package.version,
+            "file_name": _package_file(tree, package.name, file_name, content),
+            "install_dir": package.install_dir,
+            "sha256": package.sha256 if isinstance(content, Path) else sha256(content),
+            "package_type": package.package_type,
+            "imports": list(package.imports),
+            "depends": list(package.depends),
+        }
+    return {
+        "folder": folder,
+        "lock": {"info": runtime.lock["info"], "packages": dict(sorted(lock.items()))},
+        "packages": ["numpy", "onnxlet"],
+    }
+
+
+def _compiled(runtime: Runtime, packages: Sequence[Package], core: bytes, report: Reporter) -> dict[str, bytes]:
+    """What every page imports, as bytecode: the standard library, numpy and the core. Empty where Node is missing."""
+    version = runtime.pins["pyodide"]["python"]
+    site_packages = f"/lib/python{version}/site-packages"
+    numpy = next(package.file for package in packages if package.name == "numpy")
+    stdlib = runtime.npm_file("pyodide", _STDLIB).read_bytes()
+    sources = {
+        _STDLIB: Source(stdlib, f"/lib/python{version.replace('.', '')}.zip"),
+        "numpy.pack": Source(numpy.read_bytes(), site_packages),
+        "onnxlet.pack": Source(core, site_packages),
+    }
+    return precompile(sources, report) or {}
+
+
+def _package_file(tree: Tree, name: str, file_name: str, content: bytes | Path) -> str:
+    """Write a wheel, whose name must stay: the folder carries the hash. Returns: its path from Pyodide's folder."""
+    return "../" + (tree.folder("pkg", {file_name: content}, f"package:{name}") + file_name).removeprefix("assets/")
+
+
+def write_ort(tree: Tree, runtime: Runtime, host: str, gpu: bool, report: Reporter) -> dict[str, dict[str, str]]:
+    """The builds of ONNX Runtime Web that the site needs. Returns: site.json's "ort".
+
+    Args:
+        gpu: whether any model can run on WebGPU.
+    """
+    pins = runtime.pins["ort"]
+    wanted = ["wasm"]
+    if gpu:
+        wanted += _GPU_BUILDS[host]
+        if host == "cloudflare":
+            report.warn(
+                "left out the WebGPU build for browsers without JSPI: Cloudflare Pages does not take its 25.5 MiB; "
+                "those browsers use WebAssembly"
+            )
+    entries = {}
+    for build in wanted:
+        files = {kind: pins["builds"][build][kind] for kind in ("entry", "mjs", "wasm")}
+        safe = {kind: Path(name).name.replace(".mjs", ".js") for kind, name in files.items()}
+        contents = {safe[kind]: runtime.npm_file("ort", name) for kind, name in files.items()}
+        folder = tree.folder("ort", contents, f"ort-{build}")
+        entries[build] = {kind: folder + name for kind, name in safe.items()}
+    return entries
+
+
+def write_web(tree: Tree, runtime: Runtime) -> str:
+    """The page's own modules, styles and words. Returns: their folder."""
+    contents: dict[str, bytes | Path] = {
+        path.relative_to(paths.WEB).as_posix(): path
+        for path in sorted(paths.WEB.rglob("*"))
+        if path.is_file() and path.suffix != ".html" and not path.name.endswith(".d.ts") and path != paths.WEB / "sw.js"
+    }
+    comlink = runtime.pins["comlink"]
+    contents["vendor/comlink.js"] = runtime.npm_file("comlink", next(iter(comlink["files"])))
+    return tree.folder("web", contents, "page")

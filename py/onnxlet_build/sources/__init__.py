@@ -1,1 +1,0 @@
-"""Where models come from: one module a framework."""
