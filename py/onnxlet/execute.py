@@ -7,7 +7,6 @@ Subgraphs are closures: a node that holds one counts the outer values it reads a
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,9 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import DataType, Narrow, from_numpy
+from .check_graph import describe
+from .dtypes import Narrow
 from .errors import InvalidModel, OnnxletError, ProviderError, UnsupportedOp
 from .model import Attribute, Function, Graph, Model, Node, SparseTensor, Tensor, ValueInfo
+from .node_trace import shapes_text, trace_event
 from .ops.narrow import call_widened
 from .ops.registry import Operator, find
 from .providers.base import Value
@@ -56,6 +57,7 @@ class Scope:
     outer: frozenset[str] = frozenset()
     references: Mapping[str, Attribute] | None = None  # attributes of the function call being compiled
     depth: int = 0
+    bodies: dict[Any, Program] = field(default_factory=dict)  # of functions, by function and attributes
 
     def deeper(self, **changes: Any) -> Scope:
         if self.depth >= MAX_DEPTH:
@@ -97,7 +99,7 @@ class Step:
             e.args = (f"{self.label}: {e.args[0] if e.args else e}", *e.args[1:])
             raise
         except Exception as e:
-            raise ProviderError(f"{self.label}: {type(e).__name__}: {e} ({_shapes(inputs)})") from e
+            raise ProviderError(f"{self.label}: {type(e).__name__}: {e} ({shapes_text(inputs)})") from e
         if len(outputs) < len(self.node.outputs):
             raise InvalidModel(
                 f"{self.label}: gives {len(outputs)} outputs, the node names {len(self.node.outputs)}; drop the rest"
@@ -106,7 +108,8 @@ class Step:
             if name:
                 values[name] = value
         if run.trace is not None:
-            run.trace.append(_event(self, inputs, outputs, begin_s - run.started_s, time.perf_counter() - begin_s))
+            took_s = time.perf_counter() - begin_s
+            run.trace.append(trace_event(self.node, self.index, inputs, outputs, begin_s - run.started_s, took_s))
 
 
 class Program:
@@ -222,13 +225,6 @@ def compile_model(model: Model) -> Program:
     return _compile_graph(model.graph, Scope(model.opset_imports, functions))
 
 
-def describe(node: Node, index: int) -> str:
-    """How messages name a node: ``node "conv1" (Conv)``, or by its place when it has no name."""
-    domain = _domain(node.domain)
-    op_type = f"{domain}::{node.op_type}" if domain else node.op_type
-    return f'node "{node.name}" ({op_type})' if node.name else f"node #{index} ({op_type})"
-
-
 def _domain(name: str) -> str:
     return "" if name == "ai.onnx" else name
 
@@ -289,7 +285,11 @@ def _compile_call(
         outer=frozenset(),
         references={**function.attribute_defaults, **attributes},
     )
-    body = Program(function.name, function.nodes, function.inputs, function.outputs, {}, inner)
+    # Calls with the same attributes share a body: functions that call functions twice would double at every level.
+    key = (id(function), id(inner.opsets), *sorted((k, id(a)) for k, a in (inner.references or {}).items()))
+    if key not in scope.bodies:
+        scope.bodies[key] = Program(function.name, function.nodes, function.inputs, function.outputs, {}, inner)
+    body = scope.bodies[key]
     fetches = function.outputs[: len(node.outputs)]
     absent = [None] * (len(function.inputs) - len(node.inputs))
 
@@ -359,46 +359,3 @@ def _python_value(value: Any) -> Any:
 def _value(result: Any) -> Value:
     """What an operator returned, with numpy's and Python's scalars as arrays of rank 0."""
     return np.asarray(result) if isinstance(result, np.generic | bool | int | float) else result
-
-
-def _shapes(values: Sequence[Value]) -> str:
-    return "inputs: " + ", ".join("-" if v is None else _describe_value(v) for v in values)
-
-
-def _describe_value(value: Value) -> str:
-    if isinstance(value, list | dict):
-        return f"{type(value).__name__} of {len(value)}"
-    return f"{_type(value).name.lower()}{list(value.shape)}"
-
-
-def _type(value: Value) -> DataType:
-    return getattr(value, "data_type", None) or from_numpy(value.dtype)
-
-
-def _event(step: Step, inputs: Sequence[Value], outputs: Sequence[Value], begin_s: float, took_s: float) -> dict:
-    """One node's line of the time table, with the keys that onnxruntime's profiler writes."""
-
-    def shapes(values: Sequence[Value]) -> list[dict[str, list[int]]]:
-        return [{_type(v).ort_type[7:-1]: list(v.shape)} for v in values if hasattr(v, "shape")]
-
-    def size(values: Sequence[Value]) -> str:
-        return str(sum(math.prod(v.shape) * max(_type(v).bits, 8) // 8 for v in values if hasattr(v, "shape")))
-
-    return {
-        "cat": "Node",
-        "pid": 0,
-        "tid": 0,
-        "dur": round(took_s * 1e6),
-        "ts": round(begin_s * 1e6),
-        "ph": "X",
-        "name": f"{step.node.name or f'{step.node.op_type}_{step.index}'}_kernel_time",
-        "args": {
-            "op_name": step.node.op_type,
-            "provider": "NumpyExecutionProvider",
-            "node_index": str(step.index),
-            "input_type_shape": shapes(inputs),
-            "output_type_shape": shapes(outputs),
-            "activation_size": size(inputs),
-            "output_size": size(outputs),
-        },
-    }

@@ -173,6 +173,17 @@ def test_a_function_that_calls_itself_is_an_invalid_model():
         compiled(graph([node("F", "x", "y", domain="acme")], "x", "y"), functions=[f], acme=1)
 
 
+def test_functions_that_call_functions_twice_compile_once_each():
+    def level(n: int) -> Function:
+        below = f"F{n - 1}" if n else "Neg"
+        domain = "acme" if n else ""
+        calls = (node(below, "x", "a", domain=domain), node(below, "x", "y", domain=domain))  # a is not needed
+        return Function(f"F{n}", "acme", ("x",), ("y",), calls, opset_imports={"": 21, "acme": 1})
+
+    main = graph([node("F40", "x", "y", domain="acme")], "x", "y")  # 2 ** 41 nodes if written out
+    assert compiled(main, functions=[level(n) for n in range(41)], acme=1).run(["y"], {"x": ONE})[0].sum() == -6
+
+
 def test_a_models_function_goes_before_an_operator_of_the_same_name():
     f = Function("Neg", "", ("x",), ("y",), (node("Abs", "x", "y"),), opset_imports={"": 21})
     assert compiled(graph([node("Neg", "x", "y")], "x", "y"), functions=[f]).run(["y"], {"x": -ONE})[0].sum() == 6

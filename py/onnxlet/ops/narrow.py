@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import Array, DataType, Narrow
+from ..dtypes import Array, DataType, Narrow, from_numpy
 
 __all__ = ["FLOATS", "call_widened", "decode", "encode", "narrowed", "round_to", "type_of", "widened"]
 
@@ -150,8 +150,6 @@ def _round_power_of_two(values: Array, saturate: bool, round_mode: str) -> Array
 
 def type_of(value: Any) -> DataType:
     """The ONNX type of an array."""
-    from ..dtypes import from_numpy
-
     return value.data_type if isinstance(value, Narrow) else from_numpy(value.dtype)
 
 

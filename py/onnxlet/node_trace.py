@@ -1,0 +1,60 @@
+"""What is told of one node's run: its line in the time table, and its inputs' shapes in an error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from .model import Node
+from .ops.narrow import type_of
+from .providers.base import Value
+
+__all__ = ["shapes_text", "trace_event"]
+
+
+def shapes_text(values: Sequence[Value]) -> str:
+    """Such as ``inputs: float[2, 3], -, list of 2``; a dash is an input left out."""
+    return "inputs: " + ", ".join("-" if v is None else _describe(v) for v in values)
+
+
+def _describe(value: Value) -> str:
+    if isinstance(value, list | dict):
+        return f"{type(value).__name__} of {len(value)}"
+    return f"{type_of(value).name.lower()}{list(value.shape)}"
+
+
+def trace_event(
+    node: Node, index: int, inputs: Sequence[Value], outputs: Sequence[Value], begin_s: float, took_s: float
+) -> dict[str, Any]:
+    """A Chrome-trace event with the keys that onnxruntime's profiler writes.
+
+    Args:
+        begin_s: since the trace's zero.
+    """
+    return {
+        "cat": "Node",
+        "pid": 0,
+        "tid": 0,
+        "dur": round(took_s * 1e6),
+        "ts": round(begin_s * 1e6),
+        "ph": "X",
+        "name": f"{node.name or f'{node.op_type}_{index}'}_kernel_time",
+        "args": {
+            "op_name": node.op_type,
+            "provider": "NumpyExecutionProvider",
+            "node_index": str(index),
+            "input_type_shape": _shapes(inputs),
+            "output_type_shape": _shapes(outputs),
+            "activation_size": _size_bytes(inputs),
+            "output_size": _size_bytes(outputs),
+        },
+    }
+
+
+def _shapes(values: Sequence[Value]) -> list[dict[str, list[int]]]:
+    return [{type_of(v).ort_type[7:-1]: list(v.shape)} for v in values if hasattr(v, "shape")]  # tensor(float): float
+
+
+def _size_bytes(values: Sequence[Value]) -> str:
+    return str(sum(math.prod(v.shape) * max(type_of(v).bits, 8) // 8 for v in values if hasattr(v, "shape")))
