@@ -3,6 +3,8 @@ import itertools
 import numpy as np
 import pytest
 
+from onnxlet.errors import InvalidInput
+
 from .oracle import assert_same, ours
 
 RNG = np.random.default_rng(4)
@@ -82,3 +84,19 @@ def test_unpooling_undoes_pooling():
     (back,) = ours("MaxUnpool", y, places, kernel_shape=[2, 2], strides=[2, 2])
     np.testing.assert_array_equal(back, np.where(np.isin(x, y), x, 0))
     assert_same("MaxUnpool", y, places, kernel_shape=[2, 2], strides=[2, 2])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kernel_shape": [2]}, r"kernel_shape is \(2,\), expected 2 positive numbers"),
+        ({"kernel_shape": [2, 0]}, r"kernel_shape is \(2, 0\), expected 2 positive numbers"),
+        ({"kernel_shape": [2, 2], "strides": [1, 0]}, r"strides is \(1, 0\), expected 2 positive numbers"),
+        ({"kernel_shape": [2, 2], "pads": [1, 1]}, r"pads is \(1, 1\), expected 4 numbers from 0 up"),
+        ({"kernel_shape": [2, 2], "pads": [0, 0, -1, 0]}, "expected 4 numbers from 0 up"),
+        ({"kernel_shape": [2, 2], "auto_pad": "SAME"}, 'auto_pad is "SAME"'),
+    ],
+)
+def test_attributes_that_do_not_fit_are_named(options, message):
+    with pytest.raises(InvalidInput, match=message):
+        ours("MaxPool", np.zeros((1, 1, 4, 4), np.float32), **options)

@@ -17,7 +17,7 @@ from ..errors import InvalidInput
 from .activations import sigmoid
 from .registry import op
 from .support import product, restore, wide
-from .windows import Geometry, patches
+from .windows import Geometry, both_pads, patches
 
 __all__ = ["convolve"]
 
@@ -160,8 +160,7 @@ def ConvTranspose(
         total = [max(f + e - o, 0) for f, e, o in zip(full, extra, out, strict=True)]
         begin = tuple(t // 2 if auto_pad == "SAME_UPPER" else t - t // 2 for t in total)
     else:
-        padding = tuple(pads) if pads and auto_pad != "VALID" else (0,) * (2 * len(size))
-        begin, end = padding[: len(size)], padding[len(size) :]
+        begin, end = both_pads(None if auto_pad == "VALID" else pads, len(size))
         out = tuple(f + e - b - a for f, e, b, a in zip(full, extra, begin, end, strict=True))
     x = wide(X).reshape(N, group, C // group, math.prod(size))
     weights = wide(W).reshape(group, C // group, W.shape[1], *kernel)

@@ -12,7 +12,7 @@ import numpy as np
 from ..dtypes import Array
 from ..errors import InvalidInput
 
-__all__ = ["Geometry", "patches"]
+__all__ = ["Geometry", "both_pads", "patches"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +59,10 @@ class Geometry:
         rank = len(size)
         strides = _per_axis("strides", strides, rank, 1)
         dilations = _per_axis("dilations", dilations, rank, 1)
-        if len(kernel) != rank:
-            raise InvalidInput(
-                f"kernel_shape {tuple(kernel)} has {len(kernel)} axes, the input has {rank} spatial axes"
-            )
+        kernel = _per_axis("kernel_shape", kernel, rank, 1)
         extent = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
         if auto_pad in ("", "NOTSET"):
-            padding = tuple(pads) if pads else (0,) * (2 * rank)
-            if len(padding) != 2 * rank:
-                raise InvalidInput(f"pads has {len(padding)} numbers, expected {2 * rank} for {rank} spatial axes")
-            begin, end = padding[:rank], padding[rank:]
+            begin, end = both_pads(pads, rank)
         elif auto_pad == "VALID":
             begin = end = (0,) * rank
         elif auto_pad in ("SAME_UPPER", "SAME_LOWER"):
@@ -141,6 +135,17 @@ def patches(x: Array, g: Geometry) -> Array:
         + tuple(b * s for b, s in zip(spatial, g.strides, strict=True)),
         writeable=False,
     )
+
+
+def both_pads(pads: Sequence[int] | None, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """ONNX's pads as those before and those after each axis; zeros when left out.
+
+    Raises: InvalidInput: their number is not twice the rank, or one is negative.
+    """
+    padding = tuple(pads) if pads else (0,) * (2 * rank)
+    if len(padding) != 2 * rank or min(padding, default=0) < 0:
+        raise InvalidInput(f"pads is {padding}, expected {2 * rank} numbers from 0 up for {rank} spatial axes")
+    return padding[:rank], padding[rank:]
 
 
 def _per_axis(name: str, values: Sequence[int] | None, rank: int, default: int) -> tuple[int, ...]:
