@@ -16,7 +16,7 @@ from onnxlet import protobuf
 from onnxlet.dtypes import DataType
 from onnxlet.errors import InvalidModel
 from onnxlet.model import OptionalType, SequenceType, TensorType
-from onnxlet.wire_format import Writer
+from onnxlet.wire_format import Message, Writer
 from tests.core.protos import difference
 
 
@@ -270,3 +270,30 @@ def test_a_model_over_2_gib_says_how_it_can_be_saved(tmp_path):
     big_file(path, 2**31 + 4096)
     with pytest.raises(InvalidModel, match="save it with external="):
         protobuf.save(protobuf.read(path), tmp_path / "again.onnx")
+
+
+@pytest.mark.parametrize("count", [*range(28, 40), 63, 64, 65, 1000, 5000])
+def test_long_lists_of_numbers_are_read_to_their_end(count):
+    """Lists of any length, of numbers of any length, between others."""
+    rng = np.random.default_rng(count)
+    ints = (rng.integers(-(2**63), 2**63 - 1, count) >> rng.integers(0, 64, count)).tolist()
+    floats = rng.standard_normal(count).astype(np.float32).tolist()
+    node = helper.make_node("Odd", ["x"], ["y"], a=ints, b=floats, c=ints[::-1], d=1)
+    attributes = protobuf.load(graph_of(node).SerializeToString()).graph.nodes[0].attributes
+    assert attributes["a"].value == tuple(ints)
+    assert attributes["b"].value == tuple(floats)
+    assert attributes["c"].value == tuple(ints[::-1])
+    assert attributes["d"].value == 1
+    assert difference(graph_of(node), round_trip(graph_of(node))) == ""
+
+
+def test_two_fields_that_alternate_are_read_in_time():
+    """Neither goes on for long, so each number costs the same."""
+    message = Writer()
+    for i in range(20_000):
+        message.integers(8, [i] * (i % 3))
+        message.integers(9, [i])
+    data = memoryview(b"".join(message.parts))
+    read = Message(data, 0, len(data), "m")
+    assert read.varints(8).tolist() == [i for i in range(20_000) for _ in range(i % 3)]
+    assert read.varints(9).tolist() == list(range(20_000))
