@@ -60,6 +60,7 @@ def stack(values: Sequence[Any], axis: int, info: ValueInfo) -> Any:
     if not values:
         declared = info.type if isinstance(info.type, TensorType) else TensorType(DataType.FLOAT)
         sizes = [n if isinstance(n, int) else 0 for n in declared.shape or ()]
+        axis = axis if axis >= 0 else axis + len(sizes) + 1
         empty = np.zeros([*sizes[:axis], 0, *sizes[axis:]], declared.elem_type.numpy)
         return Narrow(declared.elem_type, empty) if declared.elem_type.is_narrow else empty
     if isinstance(values[0], Narrow):
@@ -103,10 +104,7 @@ def Scan(
         column = [r[i] for r in rounds]
         if scan_output_directions and scan_output_directions[i]:
             column.reverse()
-        axis = scan_output_axes[i] if scan_output_axes else 0
-        if axis < 0 and column:
-            axis = axis_in_range(axis, len(column[0].shape) + 1)
-        outputs.append(stack(column, axis, info))
+        outputs.append(stack(column, scan_output_axes[i] if scan_output_axes else 0, info))
     return (*state, *outputs)
 
 
