@@ -31,6 +31,7 @@ MODULES = (
     "ms_norm",
     "ms_qlinear",
     "ms_attention",
+    "ms_grouped",
     "ms_standard",
     # mathematics (one line a module)
     "elementwise",
