@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.browser.driver import increments
+from tests.browser.driver import increments, until
 
 GPU_FAULTS = {
     "nogpu": "has no WebGPU",
@@ -35,7 +35,7 @@ def test_a_gpu_that_is_lost_in_a_run_gives_the_answer_on_webassembly_and_says_so
         assert increments(visitor)
     gone = visitor.wait_for_event("gone")
     assert "WebAssembly" in gone["reason"]
-    visitor.page.wait_for_function("client.ready?.backend === 'wasm'", timeout=120_000)
+    until(visitor.page, "client.ready?.backend === 'wasm'")
     assert increments(visitor)
 
 

@@ -54,7 +54,7 @@ def test_a_download_that_breaks_off_once_heals(visit, cases, name):
 
 
 def test_a_worker_that_is_missing_is_named(visit, cases):
-    error = visit(cases, "plain+404~/worker.js").start("waiting")["error"]
+    error = visit(cases, "plain+404~worker.js").start("waiting")["error"]
     assert re.search(r"worker\.js: the host answered 404", error["message"])
 
 
@@ -77,7 +77,7 @@ def test_the_site_opens_from_a_folder_without_its_slash(visit, cases, conditions
     visitor.page.goto(visitor.url().rstrip("/"))
     link = visitor.page.get_by_role("link", name=re.compile("Waiting"))
     link.click()
-    visitor.page.locator("html[data-ready]").wait_for(timeout=120_000)
+    visitor.when_ready()
 
 
 def test_stopping_ends_a_run_that_never_ends(visit, cases):

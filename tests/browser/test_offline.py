@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from tests.browser.conftest import APPS, build
-from tests.browser.driver import increments
+from tests.browser.driver import increments, until
 
 HOST = "plain+nocache"  # sends no isolation headers, and lets nothing be kept but by the service worker
 
@@ -26,8 +26,7 @@ def two_builds(tmp_path_factory):
 def visited(visitor, page=""):
     """Open a page of the site and wait until it works offline."""
     visitor.open(page)
-    visitor.page.locator("#offline:not([hidden])").wait_for(timeout=120_000)
-    return visitor.page
+    return visitor.when_offline()
 
 
 def builds_kept(page):
@@ -45,7 +44,7 @@ def test_a_second_visit_asks_for_nothing_and_works_without_a_network(visit, case
     host.down = True
     try:
         visitor.page.reload()
-        visitor.page.locator("html[data-ready]").wait_for(timeout=120_000)
+        visitor.when_ready()
         assert "error" not in visitor.start_here("waiting")
         assert increments(visitor)
     finally:
@@ -57,7 +56,7 @@ def test_a_bare_host_is_isolated_from_the_second_load_on(visit, cases):
     page = visited(visitor, "waiting.html")
     assert page.evaluate("crossOriginIsolated") is False
     page.reload()
-    page.locator("html[data-ready]").wait_for(timeout=120_000)
+    visitor.when_ready()
     assert page.evaluate("crossOriginIsolated") is True
     assert visitor.start_here("waiting")["threads"] == 2
 
@@ -77,16 +76,14 @@ def test_an_update_reaches_every_tab_and_disturbs_none(visit, two_builds, host):
         assert increments(visitor)  # in the old tab, whose files are kept
         assert builds_kept(old) == 2
         new.reload()
-        new.locator("html[data-ready]").wait_for(timeout=120_000)
+        new.locator("html[data-ready]").wait_for(state="attached", timeout=120_000)
         assert new.title() == "Changed"
         assert old.title() == "Waiting"
         visitor.page.evaluate("client.restart()")
         assert increments(visitor)
         old.close()
         new.reload()
-        new.locator("#offline:not([hidden])").wait_for(timeout=120_000)
-        new.wait_for_timeout(500)
-        assert builds_kept(new) == 1
+        until(new, "caches.keys().then((names) => names.length === 1)")
     finally:
         host.sites[visitor.mount] = first
 
@@ -103,11 +100,11 @@ def test_a_half_uploaded_build_is_not_used(visit, two_builds, host, tmp_path):
     try:
         with host.watched() as asked:
             page.reload()
-            page.locator("html[data-ready]").wait_for(timeout=120_000)
+            visitor.when_ready()
             page.wait_for_timeout(3000)
         assert any(path.endswith("/app.py") for path in asked), "the update was tried"
         page.reload()
-        page.locator("html[data-ready]").wait_for(timeout=120_000)
+        visitor.when_ready()
         assert page.title() == "Waiting"
         assert builds_kept(page) == 1
     finally:
@@ -139,7 +136,7 @@ def test_a_full_disk_leaves_the_page_working_and_is_said(visit, cases, host):
     session.send("Storage.overrideQuotaForOrigin", {"origin": host.origin, "quotaSize": 1_000_000})
     assert "error" not in visitor.start("waiting")
     assert increments(visitor)
-    offline = visitor.wait_for_event("offline", timeout_ms=120_000)
+    offline = visitor.wait_for_event("offline")
     assert offline["ready"] is False
     assert "too little space" in offline["reason"]
     visitor.page.reload()

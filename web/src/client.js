@@ -180,10 +180,11 @@ export class Client {
     const running = this.#spawn();
     this.#emit("status", { state: "starting" });
     let timer = 0;
+    let over = false;
     let stage = "loading the worker";
     const alive = () => {
       clearTimeout(timer);
-      timer = setTimeout(() => running.end(stalled(stage, this.#stall_s)), this.#stall_s * 1000);
+      if (!over) timer = setTimeout(() => running.end(stalled(stage, this.#stall_s)), this.#stall_s * 1000);
     };
     /** @param {Progress} progress */
     const onProgress = (progress) => {
@@ -201,6 +202,7 @@ export class Client {
     };
     const asked = running.api.start(config, Comlink.proxy(onProgress)).catch(lostWords);
     const answer = /** @type {Ready | Failure} */ (await Promise.race([asked, running.ended]));
+    over = true; // what loads in the background later reports too
     clearTimeout(timer);
     if (this.#running !== running) return this.#started ?? answer; // stopped meanwhile, or replaced
     return "error" in answer ? this.#startFailed(answer, config.isolated) : this.#startDone(answer);
