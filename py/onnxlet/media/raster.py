@@ -22,11 +22,8 @@ def draw_strokes(width: int, height: int, strokes: Iterable[tuple[float, Array]]
     """
     coverage = np.zeros((height, width), np.float32)
     for size, points in strokes:
-        for start, end in zip(
-            points[:1] if len(points) == 1 else points[:-1],
-            points[-1:] if len(points) == 1 else points[1:],
-            strict=True,
-        ):
+        ends = points[1:] if len(points) > 1 else points
+        for start, end in zip(points, ends, strict=False):
             _segment(coverage, start, end, size / 2)
     return np.rint(paper + (float(ink) - paper) * coverage).astype(np.uint8)
 
