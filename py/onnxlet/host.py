@@ -28,7 +28,7 @@ from .source import RecordedModels, use_recorded
 __all__ = ["call", "start", "status"]
 
 ROOT = Path("/app")  # where worker.js lays the app's files
-_INSIDE = (str(Path(__file__).parent), os.path.dirname(os.__file__), "<frozen")
+_INSIDE = (str(Path(__file__).parent), str(Path(importlib.__file__).parents[1]), "<frozen")
 
 _bridge: Any = None
 _app: App | None = None

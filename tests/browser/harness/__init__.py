@@ -96,6 +96,7 @@ def open_python(
     isolated: bool = True,
     models: Mapping[str, bytes | Mapping[str, Any]] | None = None,
     functions: Iterable[Mapping[str, Any]] = (),
+    cores: int = 0,
 ) -> Iterator[PagePython]:
     """Serve a site made for the purpose and start Python in it.
 
@@ -105,13 +106,16 @@ def open_python(
         backend: what the visitor chose.
         models: by name; bytes, or a dict with "data" and site.json's other keys.
         functions: of the app, for site.json ({"async": true} makes an async app).
+        cores: what the browser says that the machine has; 0 leaves it as it is.
     """
     build_site(folder, models or {}, functions)
     context = browser.new_context()
     try:
         with serving({"demo": folder}) as host:
             page = context.new_page()
-            page.goto(host.url(conditions, "demo", f"index.html?backend={backend}&isolated={int(isolated)}"))
+            page.goto(
+                host.url(conditions, "demo", f"index.html?backend={backend}&isolated={int(isolated)}&cores={cores}")
+            )
             python = PagePython(page, host)
             python._ask({"op": "ready"})
             yield python

@@ -7,6 +7,8 @@ import { fetchThrough } from "./seam.js";
 
 const query = new URL(self.location.href).searchParams;
 const root = new URL("../../", import.meta.url).href;
+const cores = Number(query.get("cores"));
+if (cores) Object.defineProperty(navigator, "hardwareConcurrency", { value: cores });
 const starting = start();
 starting.catch(() => {});
 
