@@ -61,6 +61,8 @@ def test_the_panel_says_what_runs_and_why_and_draws_each_run(visitor: Visitor):
     expect(panel).to_contain_text(re.compile(r"\d MB"))
     view = visitor.tab("Words")
     view.root.get_by_label("Text").fill("x")
+    view.run()  # the first one is a figure, not a bar
+    expect(panel).to_contain_text("First run")
     before = panel.locator("rect.chart-rest").count()
     for n in range(1, 4):
         view.run()

@@ -113,9 +113,7 @@ class Pad {
   /** @param {PointerEvent} event */
   #down(event) {
     if (event.button !== 0 || this.#current) return;
-    event.preventDefault();
     this.#canvas.setPointerCapture(event.pointerId);
-    this.#canvas.focus({ preventScroll: true });
     this.#remember();
     this.#picture = null;
     this.background = null;
