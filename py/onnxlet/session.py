@@ -24,6 +24,7 @@ from typing import Any
 
 from . import feeds as _feeds
 from . import providers as _providers
+from .binding import IOBinding, OrtValue
 from .errors import InvalidInput, OnnxletError, Refused
 from .model import ValueInfo
 from .options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
@@ -34,9 +35,11 @@ __all__ = [
     "ExecutionMode",
     "ExecutionOrder",
     "GraphOptimizationLevel",
+    "IOBinding",
     "InferenceSession",
     "ModelMetadata",
     "NodeArg",
+    "OrtValue",
     "RunOptions",
     "SessionOptions",
     "get_all_providers",
@@ -263,6 +266,26 @@ class InferenceSession:
                 report(results, "")
 
         threading.Thread(target=work, name="onnxlet-run", daemon=True).start()
+
+    def run_with_ort_values(
+        self,
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, OrtValue],
+        run_options: RunOptions | None = None,
+    ) -> list[OrtValue]:
+        """`run` on `OrtValue`s."""
+        feeds = {name: value._value for name, value in input_dict_ort_values.items()}
+        return [OrtValue(value) for value in self.run(output_names, feeds, run_options)]
+
+    def io_binding(self) -> IOBinding:
+        """Inputs and outputs to be bound, for `run_with_iobinding`."""
+        return IOBinding(self)
+
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
+        """`run` on what is bound. Raises: ValueError: the binding is another session's."""
+        if iobinding._session is not self:
+            raise ValueError("IOBinding must be used with the session that created it.")
+        iobinding._run()
 
     def end_profiling(self) -> str:
         """Write the trace that ``SessionOptions.enable_profiling`` asked for; returns its file name, "" without one."""
