@@ -103,7 +103,7 @@ def test_the_file_type_app_gives_magikas_own_answers(tmp_path: Path, monkeypatch
 
 
 def stroke(*points: float) -> dict[str, object]:
-    return {"size": 20.0, "points": [float(p) for p in points]}
+    return {"size": 22.0, "points": [float(p) for p in points]}
 
 
 def ring(x: float, y: float, rx: float, ry: float, start: float = 0, end: float = 360) -> list[float]:
