@@ -20,7 +20,8 @@ START_MS = 120_000  # a shared machine of two cores; nothing here waits for it w
 RECORDED = "caches.match(new URL('__onnxlet__/record', location.href)).then(Boolean)"
 
 START = """async ({app, backend, stall_s}) => {
-  const site = await (await fetch("site.json")).json();
+  const config = document.getElementById("onnxlet"); // the site's own pages name their manifest
+  const site = await (await fetch(config ? JSON.parse(config.textContent).site : "site.json")).json();
   const path = Object.keys(site.files).find((name) => name.endsWith("/client.js"));
   const { Client } = await import(new URL(path, location.href));
   globalThis.site = site;
