@@ -28,7 +28,7 @@ from .binding import IOBinding, OrtValue
 from .errors import InvalidInput, OnnxletError, Refused
 from .model import ValueInfo
 from .options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
-from .providers.base import Executable, Value
+from .providers.base import Executable, Provider, Value
 from .source import ModelMetadata, ModelSource, NodeArg, Signature, watchers
 
 __all__ = [
@@ -267,6 +267,11 @@ class InferenceSession:
 
         threading.Thread(target=work, name="onnxlet-run", daemon=True).start()
 
+    def placement(self) -> dict[str, Any] | None:
+        """Which node ran where, and the bytes that crossed (docs/architecture.md); None on the core alone."""
+        report = getattr(self._executable, "placement", None)
+        return report() if report else None
+
     def run_with_ort_values(
         self,
         output_names: Sequence[str] | None,
@@ -344,7 +349,7 @@ class InferenceSession:
             provider = _providers.find(name)
             assert provider, "the chain holds providers that were found"
             try:
-                self._executable = provider.load(self._source, self._options)
+                self._executable = _load(provider, self._source, self._options)
             except Refused as refusal:
                 self._next(refusal)
         return self._executable
@@ -389,6 +394,15 @@ class InferenceSession:
             raise InvalidInput("run: RunOptions.terminate is set, so nothing was run")
         fetches = list(output_names) if output_names else [a.name for a in signature.outputs]
         return fetches, _feeds.check(signature.inputs, signature.overridable, input_feed, self._source.name)
+
+
+def _load(provider: Provider, source: ModelSource, options: SessionOptions) -> Executable:
+    """Load a model on a provider; what a runtime refuses of it runs in Python."""
+    if provider.name == _providers.NUMPY:
+        return provider.load(source, options)
+    from .providers import partitioned
+
+    return partitioned.load(provider, source, options)
 
 
 def _with_outputs(source: ModelSource, names: Sequence[str]) -> ModelSource:

@@ -20,7 +20,7 @@ NO_WORKERS = "globalThis.Worker = class { constructor() { throw new Error('no wo
 
 @pytest.mark.parametrize(("conditions", "isolated", "before", "threads", "reason"), [
     ("iso", True, "", 4, "4 threads: half of 16 cores, at most 4"),
-    ("iso", True, NO_WORKERS, 1, "1 thread: threads did not start (no workers today)"),
+    ("iso", True, NO_WORKERS, 1, "Error: no workers today)"),
     ("iso", False, "", 1, "1 thread: one thread was asked for"),
     ("plain", True, "", 1, "1 thread: the page is not cross-origin isolated"),
 ])  # fmt: skip
