@@ -88,7 +88,7 @@ MANIFEST = """async () => {
 @pytest.fixture(scope="module")
 def visitor(browser: Browser, host: Host, cases: Path) -> Iterator[Visitor]:
     """The page while its runtime never comes, so that nothing moves."""
-    with visiting(browser, host, cases, "kinds.html", "plain+csp+404~pyodide.js") as visitor:
+    with visiting(browser, host, cases, "kinds.html", "plain+404~pyodide.js") as visitor:
         expect(visitor.page.locator(".view").first).to_be_visible()
         visitor.page.locator("#status").click()
         expect(visitor.page.locator(".error").first).to_be_visible(timeout=30_000)
@@ -223,7 +223,7 @@ def test_where_webassembly_cannot_run_a_sentence_stands_in_the_place_of_the_form
 
 def test_the_gallery_shows_a_card_an_app_with_what_it_weighs(browser: Browser, host: Host, cases: Path):
     site = json.loads((cases / "site.json").read_text())
-    with visiting(browser, host, cases, "", "plain+csp", viewport={"width": 390, "height": 844}) as visitor:
+    with visiting(browser, host, cases, "", "plain", viewport={"width": 390, "height": 844}) as visitor:
         cards = visitor.page.locator(".gallery-card")
         expect(cards.locator("h2")).to_have_text([app["title"] for app in site["apps"]])
         expect(cards.first).to_contain_text(re.compile(r"\d MB for the first visit"))

@@ -66,7 +66,7 @@ class View:
 
 @contextmanager
 def visiting(
-    browser: Browser, host: Host, site: Path, page: str, conditions: str = "iso+csp", **options: Any
+    browser: Browser, host: Host, site: Path, page: str, conditions: str = "iso", **options: Any
 ) -> Iterator[Visitor]:
     """Open a page of a site in a fresh profile."""
     host.sites["visited"] = site
