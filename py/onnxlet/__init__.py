@@ -4,6 +4,7 @@
 """
 
 from .app import App, Example
+from .comparison import Comparison, acompare, compare
 from .errors import BuildError, InvalidInput, InvalidModel, OnnxletError, ProviderError, Refused, UnsupportedOp
 from .ops.registry import op
 from .session import (
@@ -56,6 +57,10 @@ __all__ = [  # noqa: RUF022 (grouped by what they are for)
     "get_all_providers",
     "get_available_providers",
     "get_device",
+    # seeing inside
+    "Comparison",
+    "acompare",
+    "compare",
     # custom operators
     "op",
     # apps: what they take and show

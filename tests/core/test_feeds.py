@@ -176,7 +176,8 @@ def test_whole_numbers_of_any_dtype_feed_an_integer_input() -> None:
 @pytest.mark.parametrize(("source", "target", "value"), [
     ("float64", "int64", 2.0**63), ("float64", "int32", 3e9), ("float64", "int64", np.nan), ("float64", "uint8", -1.0),
     ("int64", "int32", 2**31), ("int64", "uint64", -1), ("uint64", "int64", 2**63), ("uint64", "float32", 2**64 - 1),
-    ("int64", "float64", 2**53 + 1), ("int64", "bool", 2), ("float64", "float16", 70000.0), ("float64", "float32", 1e300),
+    ("int64", "float64", 2**53 + 1), ("int64", "bool", 2), ("float64", "float16", 70000.0),
+    ("float64", "float32", 1e300),
 ])  # fmt: skip
 def test_values_that_would_change_are_never_converted(source: str, target: str, value: float) -> None:
     session = onnxlet.InferenceSession(identity(DTYPES[target], [1]))

@@ -133,8 +133,8 @@ class _Plan:
     def __init__(self, model: ModelLike, a: ModelLike, b: ModelLike) -> None:
         self.graph = ModelSource(model).model().graph
         self.labels = [_label(side) for side in (a, b)]
-        sources = [model if _is_provider(side) else side for side in (a, b)]
-        known = [set(_computed(ModelSource(source).model().graph)) for source in sources]
+        sides = [(model, side) if isinstance(side, str) and _is_provider(side) else (side, None) for side in (a, b)]
+        known = [set(_computed(ModelSource(source).model().graph)) for source, _ in sides]
         wanted = list(_computed(self.graph))
         self.names = [name for name in wanted if all(name in side for side in known)]
         self.missing = [name for name in wanted if name not in self.names]
@@ -146,8 +146,7 @@ class _Plan:
         options = SessionOptions()
         options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
         self.sessions = [
-            InferenceSession(source, options, providers=[side] if _is_provider(side) else None)
-            for source, side in zip(sources, (a, b), strict=True)
+            InferenceSession(source, options, providers=[provider] if provider else None) for source, provider in sides
         ]
 
     def report(self, sides: Sequence[Sequence[Any]], tolerance_db: float) -> Comparison:
@@ -158,11 +157,12 @@ class _Plan:
             for name in node.outputs
             if name in values
         ]
-        return Comparison(*self.labels, tolerance_db, tuple(rows), tuple(self.missing))
+        a, b = self.labels
+        return Comparison(a, b, tolerance_db, tuple(rows), tuple(self.missing))
 
 
-def _is_provider(side: ModelLike) -> bool:
-    return isinstance(side, str) and side.endswith("ExecutionProvider")
+def _is_provider(side: str) -> bool:
+    return side.endswith("ExecutionProvider")
 
 
 def _label(side: ModelLike) -> str:
