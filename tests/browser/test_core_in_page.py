@@ -26,8 +26,10 @@ def needs(path: Path) -> set[str]:
     found: set[str] = set()
     for node in ast.parse(path.read_text()).body:
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        if isinstance(node, ast.ImportFrom):
+            module = f"tests.{path.parent.name}" if node.level else node.module or ""
+            module += f".{node.module}" if node.level and node.module else ""
+            names = [module, *(f"{module}.{alias.name}" for alias in node.names)]
         for name in names:
             if name.startswith("tests.") and (other := ROOT / (name.replace(".", "/") + ".py")).is_file():
                 found |= needs(other)
