@@ -302,5 +302,10 @@ async function keptPage(url) {
 
 /** @param {Request} request */
 async function file(request) {
-  return (await fromAnyBuild(request.url).catch(() => undefined)) ?? fetch(request); // a full disk must not break the page
+  const kept = await fromAnyBuild(request.url).catch(() => undefined); // a full disk must not break the page
+  const response = kept ?? (await fetch(request));
+  if (kept || request.destination !== "worker") return response;
+  const headers = new Headers(response.headers); // an isolated page may start only workers that are
+  isolate(headers);
+  return new Response(response.body, { status: response.status, statusText: response.statusText, headers });
 }
