@@ -3,7 +3,7 @@ PYTHON ?= python3
 HOST ?= 127.0.0.1
 PORT ?= 8000
 BIN := .venv/bin
-APPS := examples/digits/app.py examples/filetype/app.py
+APPS := examples/digits/app.py examples/filetype/app.py examples/count/app.py
 
 .PHONY: demo test check bench browser clean
 

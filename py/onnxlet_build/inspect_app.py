@@ -74,7 +74,7 @@ def inspect_app(path: Path, scratch: Path, report: Reporter, runtime: Runtime) -
     packages = resolve(requirements, runtime, report)
     check_imports([path], path.parent, packages, runtime.lock["packages"])
     scratch.mkdir()
-    make_models(path.parent / "model.py", scratch, report)
+    make_models(path.parent / "model.py", path, scratch, report)
     with report.step(f"Running {path.parent.name}/{path.name} and its examples"):
         answer = _run_child("inspect", path, scratch)
     files = _files_of(path, answer, report)
@@ -99,8 +99,8 @@ def inspect_app(path: Path, scratch: Path, report: Reporter, runtime: Runtime) -
     )
 
 
-def make_models(path: Path, scratch: Path, report: Reporter) -> None:
-    """Let a model.py make its models, unless they are there and it has not changed since.
+def make_models(path: Path, app: Path, scratch: Path, report: Reporter) -> None:
+    """Let a model.py make the models of an app, unless they are there and it has not changed since.
 
     Raises: BuildError: it failed.
     """
@@ -111,7 +111,7 @@ def make_models(path: Path, scratch: Path, report: Reporter) -> None:
         return
     started = time.monotonic()
     with report.step(f"Making the model: {path.parent.name}/{path.name}"):
-        answer = _run_child("models", path, scratch)
+        answer = _run_child("models", path, scratch, app=str(app))
     names = answer["files"]
     depends = [path, *(path.parent / name for name in names), *map(Path, answer["sources"])]
     digests = {str(file): fetch.sha256(file.read_bytes()) for file in depends}
@@ -168,7 +168,7 @@ def _files_of(path: Path, answer: dict[str, Any], report: Reporter) -> dict[str,
     return files
 
 
-def _run_child(task: str, path: Path, scratch: Path) -> dict[str, Any]:
+def _run_child(task: str, path: Path, scratch: Path, **more: str) -> dict[str, Any]:
     """Run a task of `inspect_child.py`; its process and all that it starts end with it."""
     request, answer_file = scratch / f"{task}.request.json", scratch / f"{task}.answer.json"
     request.write_text(
@@ -180,6 +180,7 @@ def _run_child(task: str, path: Path, scratch: Path) -> dict[str, Any]:
                 "answer": str(answer_file),
                 "cache": str(paths.cache("x").parent),
                 "offline": fetch.offline,
+                **more,
             }
         )
     )

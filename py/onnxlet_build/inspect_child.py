@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -61,8 +61,10 @@ def load(path: Path) -> ModuleType:
     return module
 
 
-def make_models(path: Path) -> Answer:
+def make_models(path: Path, app: Path) -> Answer:
     """Call ``model()`` of a model.py and write what it returns beside it.
+
+    A model without a name gets the name of the first model that the app opens.
 
     Returns: names of the files, and the app's sources that they depend on.
     """
@@ -72,8 +74,9 @@ def make_models(path: Path) -> Answer:
     if not callable(getattr(module, "model", None)):
         raise _Refusal(f"{path}: has no function model(); it must return the model, or a dict of file name -> content")
     made = module.model()
+    sources = _modules() & {str(f) for f in path.parent.rglob("*.py")}
     if not isinstance(made, dict):
-        name = Path(made).name if isinstance(made, str | os.PathLike) else "model.onnx"
+        name = Path(made).name if isinstance(made, str | os.PathLike) else _first_opened(app)
         made = {name: made}
     for name, content in made.items():
         target = path.parent / name
@@ -90,7 +93,41 @@ def make_models(path: Path) -> Answer:
             kind = type(content).__name__
             raise _Refusal(f"{path}: model() gave a {kind} for {name!r}, expected bytes, a path or an onnx.ModelProto")
         paths.write_whole(target, bytes(content))
-    return {"files": sorted(made), "sources": sorted(_modules() & {str(f) for f in path.parent.rglob("*.py")})}
+    return {"files": sorted(made), "sources": sorted(sources)}
+
+
+def _first_opened(app: Path) -> str:
+    """Path of the first model that an app opens, relative to the app; importing it tells, even if the file is missing."""
+    import onnxruntime
+
+    import onnxlet
+
+    opened: list[str] = []
+    for session in (onnxlet.InferenceSession, onnxruntime.InferenceSession):
+        _watch(session, opened.append)
+    failure = ""
+    try:
+        load(app)
+    except Exception as error:
+        failure = f", and it fails before ({type(error).__name__}: {error})"
+    if opened:
+        return Path(os.path.relpath(opened[0], app.parent)).as_posix()
+    raise _Refusal(
+        f"{app.parent / 'model.py'}: model() gave a model without a file name, and {app.name} opens none when it is "
+        f"imported{failure}; return a dict of file name -> model"
+    )
+
+
+def _watch(session: type, note: Callable[[str], object]) -> None:
+    """Note the paths that a class of sessions is made with, before it looks whether they are there."""
+    construct = session.__init__  # type: ignore[misc]
+
+    def watched(self: Any, path_or_bytes: Any, *args: Any, **kwargs: Any) -> None:
+        if isinstance(path_or_bytes, str | os.PathLike):
+            note(os.path.abspath(path_or_bytes))
+        construct(self, path_or_bytes, *args, **kwargs)
+
+    session.__init__ = watched  # type: ignore[misc]
 
 
 def inspect(path: Path, scratch: Path) -> Answer:
@@ -101,14 +138,7 @@ def inspect(path: Path, scratch: Path) -> Answer:
 
     opened: dict[str, None] = {}  # models, in order
     onnxlet.source.watchers.append(lambda source: opened.setdefault(str(source.path)) if source.path else None)
-    construct = onnxruntime.InferenceSession.__init__
-
-    def recording(self: Any, path_or_bytes: Any, *args: Any, **kwargs: Any) -> None:
-        if isinstance(path_or_bytes, str | os.PathLike):
-            opened.setdefault(os.path.abspath(path_or_bytes))
-        construct(self, path_or_bytes, *args, **kwargs)
-
-    onnxruntime.InferenceSession.__init__ = recording
+    _watch(onnxruntime.InferenceSession, opened.setdefault)
 
     reads = _Reads()
     with reads.watching():
@@ -210,7 +240,10 @@ def _main(request_path: str) -> None:
     fetch.offline = request["offline"]
     path = Path(request["path"])
     try:
-        answer = make_models(path) if request["task"] == "models" else inspect(path, Path(request["scratch"]))
+        if request["task"] == "models":
+            answer = make_models(path, Path(request["app"]))
+        else:
+            answer = inspect(path, Path(request["scratch"]))
     except _Refusal as error:
         answer = {"refusal": str(error)}
     except BaseException as error:  # SystemExit too: nothing of the app may end this process without a word

@@ -26,7 +26,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 def load_app(folder: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """Import an example's app, its model made first if need be."""
-    make_models(folder / "model.py", scratch, Reporter(quiet=True))
+    make_models(folder / "model.py", folder / "app.py", scratch, Reporter(quiet=True))
     monkeypatch.syspath_prepend(str(folder))
     spec = importlib.util.spec_from_file_location(f"example_{folder.name}", folder / "app.py")
     assert spec is not None
@@ -140,6 +140,35 @@ def test_the_digits_model_is_the_classic_network(tmp_path: Path, monkeypatch: py
     (shares,) = session.run(None, {"x": np.zeros((4, 784), np.float32)})
     assert shares.shape == (4, 10)
     np.testing.assert_allclose(shares.sum(1), 1, rtol=1e-5)
+
+
+def test_the_count_app_counts_what_lies_on_its_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = load_app(EXAMPLES / "count", tmp_path, monkeypatch)
+    for example, expected in zip(app.app.examples, [17, 40], strict=True):
+        mask, things = app.app(**app.app.load(example))
+        assert len(things.rows) == expected, example.label
+        assert np.count_nonzero(mask.array) == sum(int(row[1]) for row in things.rows)
+
+
+@pytest.mark.parametrize("connectivity", [4, 8])
+def test_components_of_a_random_mask_are_those_of_a_flood_fill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, connectivity: int
+) -> None:
+    app = load_app(EXAMPLES / "count", tmp_path, monkeypatch)
+    mask = np.random.default_rng(3).random((1, 1, 23, 31)) < 0.5
+    expected = np.zeros((23, 31), np.int64)
+    for y, x in np.argwhere(mask[0, 0]):
+        if expected[y, x]:
+            continue
+        number, waiting = expected.max() + 1, [(y, x)]
+        while waiting:
+            v, u = waiting.pop()
+            if not (0 <= v < 23 and 0 <= u < 31) or expected[v, u] or not mask[0, 0, v, u]:
+                continue
+            expected[v, u] = number
+            near = [(dy, dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1) if connectivity == 8 or not dy * dx]
+            waiting += [(v + dy, u + dx) for dy, dx in near]
+    np.testing.assert_array_equal(app.Components(mask, connectivity=connectivity)[0, 0], expected)
 
 
 def test_examples_have_no_second_copy_of_their_models_in_the_repository() -> None:

@@ -139,6 +139,38 @@ def model():
     assert app.with_name("labels.txt").read_bytes() == b"two"
 
 
+@pytest.mark.parametrize("library", ["onnxlet", "onnxruntime"])
+def test_a_model_without_a_name_gets_the_one_that_the_app_opens(
+    inspect: Inspect, write_app: WriteApp, library: str
+) -> None:
+    app = inspect(
+        write_app(
+            f"""
+            import {library}
+            from onnxlet import App
+            NAME = "".join(["la", "ter"])
+            session = {library}.InferenceSession(f"{{NAME}}.onnx")
+            def names() -> str:
+                return session.get_inputs()[0].name
+            app = App(names, examples=[()])
+            """,
+            model=False,
+            **{"model.py": f"import onnx\ndef model():\n    return onnx.load({str(DATA / 'P_add1.onnx')!r})\n"},
+        )
+    )
+    assert list(app.models) == ["later.onnx"]
+    assert app.examples[0]["outputs"][0]["text"] == "x"
+    assert not (app.models["later.onnx"].parent / "model.onnx").exists()
+
+
+def test_a_model_without_a_name_that_no_app_opens_is_refused(inspect: Inspect, write_app: WriteApp) -> None:
+    app = write_app("1 / 0\n", model=False, **{"model.py": "def model():\n    return b'x'\n"})
+    text = failure(inspect, app)
+    assert "without a file name" in text
+    assert "ZeroDivisionError" in text
+    assert "return a dict of file name -> model" in text
+
+
 def test_an_error_in_the_app_is_a_sentence_and_the_apps_own_traceback(inspect: Inspect, write_app: WriteApp) -> None:
     text = failure(inspect, write_app("def broken():\n    return 1 / 0\n\nbroken()\n"))
     assert text.startswith("demo/app.py: fails when it runs (ZeroDivisionError: division by zero); fix it")
