@@ -29,13 +29,13 @@ GOOD = {
     "big_endian": BASE.astype(">f4"),
     "broadcast": np.broadcast_to(np.float32(2), (3, 4)),
     "readonly": np.frombuffer(BASE.tobytes(), np.float32).reshape(3, 4),
-    "masked": np.ma.masked_array(BASE, BASE > 9),
     "empty": np.zeros((0, 4), np.float32),
     "one": np.ones((1, 1), np.float32),
     "subclass": np.matrix(BASE),
     "list": BASE.tolist(),
 }
 OTHER = {
+    "masked": np.ma.masked_array(BASE, BASE > 9),
     "float64": BASE.astype(np.float64),
     "float16": BASE.astype(np.float16),
     "int32": BASE.astype(np.int32),
