@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from onnxlet import protobuf
 from onnxlet.dtypes import DataType, Narrow
-from onnxlet.providers.reference import ReferenceExecutable
 
-__all__ = ["Case", "check", "compare", "failures"]
+__all__ = ["Case", "compare"]
 
 
 @dataclass(frozen=True)
@@ -32,28 +30,6 @@ class Case:
     data_sets: Sequence[tuple[dict[str, Any], dict[str, Any]]]
     rtol: float
     atol: float
-
-
-def check(case: Case) -> None:
-    """Run a case on the core's own operators.
-
-    Raises: AssertionError: an output has another type, shape or value; or what the executor raises.
-    """
-    executable = ReferenceExecutable(protobuf.load(case.model))
-    for feeds, expected in case.data_sets:
-        for result, right in zip(executable.run(list(expected), feeds), expected.values(), strict=True):
-            compare(result, right, case.rtol, case.atol)
-
-
-def failures(cases: Sequence[Case]) -> dict[str, str]:
-    """The cases that fail, with what went wrong."""
-    failed = {}
-    for case in cases:
-        try:
-            check(case)
-        except Exception as e:
-            failed[case.name] = f"{type(e).__name__}: {' '.join(str(e).split())[:200]}"
-    return failed
 
 
 def compare(result: Any, expected: Any, rtol: float, atol: float) -> None:

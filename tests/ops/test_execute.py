@@ -291,12 +291,14 @@ def test_other_tasks_get_turns_while_a_model_runs():
 def test_the_time_table_has_a_line_for_every_node_run():
     it = compiled(graph([node("Neg", "x", "a", name="first"), node("Exp", "a", "y")], "x", "y"), profiling=True)
     it.run(["y"], {"x": ONE})
-    first, second = it.profile
+    first, second, whole = it.profile
     assert (first["name"], first["cat"], first["ph"]) == ("first_kernel_time", "Node", "X")
     assert second["args"]["op_name"] == "Exp"
     assert first["args"]["input_type_shape"] == [{"float": [2, 3]}]
     assert first["args"]["output_size"] == "24"
     assert second["ts"] >= first["ts"] + first["dur"] - 1
+    assert (whole["name"], whole["cat"]) == ("model_run", "Session")
+    assert whole["dur"] + 1 >= first["dur"] + second["dur"]
 
 
 def test_a_closed_model_says_so():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from . import generate_cases, node_cases
+from . import generate_cases, runners
 from .exclusions import reason
 
 
@@ -22,4 +22,4 @@ def pytest_generate_tests(metafunc):
 
 
 def test_numpy_gives_the_answer_of_onnx(case):
-    node_cases.check(case)
+    runners.check(runners.WAYS["numpy"](case.model, ""), case)

@@ -44,6 +44,10 @@ export class Runtime {
   #lose = () => {};
   /** @type {Promise<never>} rejects when the GPU is lost */
   #lost;
+  /** Sessions that are open, and the device that they compute on. */
+  #open = 0;
+  /** @type {GPUDevice | undefined} */
+  #device;
 
   /** Threads that computations use, and why not more. */
   threads;
@@ -87,7 +91,8 @@ export class Runtime {
         const session = await this.#guard(
           ort.InferenceSession.create(bytes, { ...options, executionProviders: [this.#provider] }),
         );
-        this.#watchDevice(ort);
+        this.#open++;
+        await this.#watchDevice(ort);
         return session;
       } catch (error) {
         throw createFailure(error);
@@ -126,7 +131,10 @@ export class Runtime {
 
   /** @param {Ort.InferenceSession} session */
   release(session) {
-    return this.#next(() => session.release()).catch(() => {}); // a broken runtime ends with its worker
+    return this.#next(() => {
+      if (--this.#open === 0) this.#device = undefined; // ONNX Runtime destroys the device with its last session
+      return session.release();
+    }).catch(() => {}); // a broken runtime ends with its worker
   }
 
   /**
@@ -172,10 +180,12 @@ export class Runtime {
   }
 
   /** @param {typeof Ort} ort */
-  #watchDevice(ort) {
-    if (this.#provider !== "webgpu") return;
-    Promise.resolve(/** @type {any} */ (ort.env.webgpu).device).then((/** @type {GPUDevice | undefined} */ device) => {
-      device?.lost.then(({ message, reason }) => this.#break(`the graphics device was lost: ${message || reason}`));
+  async #watchDevice(ort) {
+    if (this.#provider !== "webgpu" || this.#device) return;
+    const device = /** @type {GPUDevice | undefined} */ (await /** @type {any} */ (ort.env.webgpu).device);
+    this.#device = device;
+    device?.lost.then(({ message, reason }) => {
+      if (device === this.#device) this.#break(`the graphics device was lost: ${message || reason}`);
     });
   }
 

@@ -48,9 +48,13 @@ class PagePython:
         self.host = host
         self._has_pytest = False
 
-    def run(self, code: str) -> Any:
-        """Run code with top-level await; returns the last expression's value, which JSON has to hold."""
-        return self._ask({"op": "python", "code": code})
+    def run(self, code: str, *, timeout_s: float = 0) -> Any:
+        """Run code with top-level await; returns the last expression's value, which JSON has to hold.
+
+        Args:
+            timeout_s: raise TimeoutError after it, 0 for never; the worker goes on, so open another.
+        """
+        return self._ask({"op": "python", "code": code}, timeout_s)
 
     def js(self, body: str) -> Any:
         """Run the body of an async function in the worker; `pyodide`, `bridge` and `host` are in scope."""
@@ -79,8 +83,10 @@ class PagePython:
         options = ["-q", "-p", "no:cacheprovider", "-p", "no:faulthandler", "--import-mode=importlib", "--rootdir=/app"]
         return tuple(self.run(_PYTEST.format([*options, *args])))
 
-    def _ask(self, message: dict[str, Any]) -> Any:
-        answer = self.page.evaluate("message => ask(message)", message)
+    def _ask(self, message: dict[str, Any], timeout_s: float = 0) -> Any:
+        answer = self.page.evaluate("([message, timeoutMs]) => ask(message, timeoutMs)", [message, timeout_s * 1000])
+        if answer.get("late"):
+            raise TimeoutError(f"the worker did not answer within {timeout_s} s")
         if "error" in answer:
             raise RuntimeError(answer["error"])
         return answer.get("value")
