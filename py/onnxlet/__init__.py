@@ -5,7 +5,9 @@
 
 from .app import App, Example
 from .comparison import Comparison, acompare, compare
+from .dtypes import DataType
 from .errors import BuildError, InvalidInput, InvalidModel, OnnxletError, ProviderError, Refused, UnsupportedOp
+from .model import TensorType
 from .ops.registry import op
 from .session import (
     ExecutionMode,
@@ -62,6 +64,8 @@ __all__ = [  # noqa: RUF022 (grouped by what they are for)
     "acompare",
     "compare",
     # custom operators
+    "DataType",
+    "TensorType",
     "op",
     # apps: what they take and show
     "App",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +14,15 @@ from .dtypes import Array, Narrow
 from .errors import InvalidInput
 from .model import Graph
 from .session import GraphOptimizationLevel, InferenceSession, SessionOptions
+from .session import sessions as open_sessions
 from .source import ModelSource
 
 __all__ = ["Comparison", "Difference", "acompare", "compare", "snr_db"]
 
-ModelLike = str | os.PathLike[str] | bytes
+FIRST_BATCH = 64
+BATCH_BYTES = 128 << 20  # of each side; a page has 4 GB in all, most of them in use
+
+ModelLike = str | os.PathLike[str] | bytes | ModelSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,11 @@ class Comparison:
     missing: tuple[str, ...]
 
     @property
+    def bad(self) -> list[Difference]:
+        """Every node below the tolerance, in the graph's order."""
+        return [row for row in self.rows if self._is_bad(row)]
+
+    @property
     def first(self) -> Difference | None:
         """The first node below the tolerance: where to look."""
         return next((row for row in self.rows if self._is_bad(row)), None)
@@ -77,8 +87,7 @@ class Comparison:
         return header, cells
 
     def __str__(self) -> str:
-        bad = sum(map(self._is_bad, self.rows))
-        title = f"{self.a} against {self.b}: {len(self.rows)} tensors, {bad} under {self.tolerance_db:g} dB"
+        title = f"{self.a} against {self.b}: {len(self.rows)} tensors, {len(self.bad)} under {self.tolerance_db:g} dB"
         if self.missing:
             title += f", {len(self.missing)} on one side only"
         header, cells = self.table()
@@ -100,17 +109,19 @@ def compare(
     """Run a model two ways and compare every tensor on the way, node by node.
 
     Args:
-        model: path or bytes; its nodes give the order and the names.
+        model: path, bytes or a `ModelSource`; its nodes give the order and the names.
         feeds: the inputs, as for ``InferenceSession.run``.
-        a, b: a provider's name (which then runs `model`), or the path or bytes of a variant of it.
+        a, b: a provider's name (which then runs `model`), or a variant of it. What a provider refuses of the model
+            runs in Python, as in any session.
         tolerance_db: below this SNR a tensor counts as wrong; float32 kernels that only round differently stay
             above 100 dB, 8-bit weights above about 30 dB.
     Returns: the comparison; ``print`` shows the first bad node and the worst ones.
     Raises: InvalidInput: the sides have no tensor in common.
     """
-    plan = _Plan(model, a, b)
-    sides = [session.run(plan.names, dict(feeds)) for session in plan.sessions]
-    return plan.report(sides, tolerance_db)
+    with closing(_Plan(model, a, b)) as plan:
+        while names := plan.batch():
+            plan.take(names, [session.run(names, dict(feeds)) for session in plan.sessions])
+        return plan.report(tolerance_db)
 
 
 async def acompare(
@@ -122,19 +133,28 @@ async def acompare(
     tolerance_db: float = 60.0,
 ) -> Comparison:
     """`compare` for a page without JSPI, where a session can only be awaited."""
-    plan = _Plan(model, a, b)
-    sides = [await session.arun(plan.names, dict(feeds)) for session in plan.sessions]
-    return plan.report(sides, tolerance_db)
+    for source in (model, a, b):
+        if isinstance(source, ModelSource):
+            await source.fetch()
+    with closing(_Plan(model, a, b)) as plan:
+        while names := plan.batch():
+            plan.take(names, [await session.arun(names, dict(feeds)) for session in plan.sessions])
+        return plan.report(tolerance_db)
 
 
 class _Plan:
-    """Two sessions, and the tensors that both can give."""
+    """Two sessions, the tensors that both can give, and what was found of them so far.
+
+    Values inside a model are many times its output: they are fetched in batches of about `BATCH_BYTES`, the first one
+    of `FIRST_BATCH` tensors because nobody knows their sizes before.
+    """
 
     def __init__(self, model: ModelLike, a: ModelLike, b: ModelLike) -> None:
-        self.graph = ModelSource(model).model().graph
+        model = _source(model)  # read once
+        self.graph = model.model().graph
         self.labels = [_label(side) for side in (a, b)]
         sides = [(model, side) if isinstance(side, str) and _is_provider(side) else (side, None) for side in (a, b)]
-        known = [set(_computed(ModelSource(source).model().graph)) for source, _ in sides]
+        known = [set(_computed(_source(source).model().graph)) for source, _ in sides]
         wanted = list(_computed(self.graph))
         self.names = [name for name in wanted if all(name in side for side in known)]
         self.missing = [name for name in wanted if name not in self.names]
@@ -148,17 +168,39 @@ class _Plan:
         self.sessions = [
             InferenceSession(source, options, providers=[provider] if provider else None) for source, provider in sides
         ]
+        for session in self.sessions:
+            open_sessions.pop(session.number, None)  # it is not one of the app's
+        self._wanted = [provider for _, provider in sides]
+        self._producers = {name: node for node in self.graph.nodes for name in node.outputs}
+        self._rows: list[Difference] = []
+        self._size = FIRST_BATCH
 
-    def report(self, sides: Sequence[Sequence[Any]], tolerance_db: float) -> Comparison:
-        values = {name: pair for name, *pair in zip(self.names, *sides, strict=True)}
-        rows = [
-            _difference(node.name or node.outputs[0], node.op_type, name, *values[name])
-            for node in self.graph.nodes
-            for name in node.outputs
-            if name in values
-        ]
+    def batch(self) -> list[str]:
+        """The names to fetch next; none when all are done."""
+        return self.names[len(self._rows) : len(self._rows) + self._size]
+
+    def take(self, names: Sequence[str], sides: Sequence[Sequence[Any]]) -> None:
+        """Compare a batch, so that its values can go."""
+        for name, *pair in zip(names, *sides, strict=True):
+            node = self._producers[name]
+            self._rows.append(_difference(node.name or node.outputs[0], node.op_type, name, *pair))
+        size = sum(getattr(value, "nbytes", 0) for value in sides[0])
+        self._size = max(1, BATCH_BYTES * len(names) // max(size, 1))
+
+    def report(self, tolerance_db: float) -> Comparison:
         a, b = self.labels
-        return Comparison(a, b, tolerance_db, tuple(rows), tuple(self.missing))
+        for session, wanted in zip(self.sessions, self._wanted, strict=True):
+            if wanted and (ran := session.get_providers()[0]) != wanted:
+                a, b = (f"{ran} ({wanted} did not take it)" if label == wanted else label for label in (a, b))
+        return Comparison(a, b, tolerance_db, tuple(self._rows), tuple(self.missing))
+
+    def close(self) -> None:
+        for session in self.sessions:
+            session.close()
+
+
+def _source(model: ModelLike) -> ModelSource:
+    return model if isinstance(model, ModelSource) else ModelSource(model)
 
 
 def _is_provider(side: str) -> bool:
@@ -166,6 +208,8 @@ def _is_provider(side: str) -> bool:
 
 
 def _label(side: ModelLike) -> str:
+    if isinstance(side, ModelSource):
+        return side.name or "a model in memory"
     return "a model in memory" if isinstance(side, bytes) else os.path.basename(os.fspath(side))
 
 

@@ -25,7 +25,7 @@ from .ops.registry import Operator, find
 from .providers.base import Value
 from .tensors import to_array, to_dense
 
-__all__ = ["Program", "Run", "Subgraph", "compile_model"]
+__all__ = ["Program", "Run", "Subgraph", "compile_model", "python_value"]
 
 MAX_DEPTH = 64  # subgraphs and functions inside each other; real models stay under 10
 NEWEST = 1 << 31  # for a domain that the model does not import: its newest opset
@@ -315,7 +315,7 @@ def _compile_operator(
         elif attribute.type == _GRAPHS:
             raise UnsupportedOp(f'attribute "{name}" is a list of graphs, which no operator of ONNX has')
         else:
-            keywords[name] = _python_value(attribute.value)
+            keywords[name] = python_value(attribute.value)
     if operator.wants_n_outputs:
         keywords["n_outputs"] = len(node.outputs)
     captures = frozenset(name for g in graphs.values() for name in g.program.captures)
@@ -343,7 +343,7 @@ def _check_signature(operator: Operator, node: Node, attributes: Mapping[str, At
         raise UnsupportedOp(f'attribute "{name}" is unknown for opset {operator.since}; known: {known}')
 
 
-def _python_value(value: Any) -> Any:
+def python_value(value: Any) -> Any:
     """An attribute's value as an operator takes it."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
@@ -352,7 +352,7 @@ def _python_value(value: Any) -> Any:
     if isinstance(value, SparseTensor):
         return _frozen(to_dense(value))
     if isinstance(value, tuple):
-        return tuple(_python_value(item) for item in value)
+        return tuple(python_value(item) for item in value)
     return value
 
 

@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from . import inside as _inside
 from . import onnxruntime_names, providers, wire
 from . import session as _session
 from .app import App
@@ -25,7 +26,7 @@ from .errors import InvalidInput, OnnxletError, ProviderError
 from .providers.ort_web import NO_WAITING, WebProvider
 from .source import RecordedModels, use_recorded
 
-__all__ = ["call", "start", "status"]
+__all__ = ["call", "inside", "start", "status"]
 
 ROOT = Path("/app")  # where worker.js lays the app's files
 _INSIDE = (str(Path(__file__).parent), str(Path(importlib.__file__).parents[1]), "<frozen")
@@ -74,6 +75,7 @@ async def connect(bridge: Any, root: Path = ROOT) -> None:
         return ahead[model_id] if model_id in ahead else _read(bridge, model_id, wait)
 
     onnxruntime_names.install()
+    _inside.watch()
     use_recorded(RecordedModels(root, models, read, partial(_fetch, bridge)))
 
 
@@ -110,7 +112,7 @@ async def call(name: str, inputs_json: str, buffers: Sequence[Any]) -> Any:
 
 def status() -> str:
     """What runs where and why, as JSON: backend, provider, threads, reason, python, placement."""
-    session = next(iter(_session.sessions), None)
+    session = next(iter(_session.sessions.values()), None)
     provider = session.get_providers()[0] if session else providers.available()[0]
     backend = {providers.WEBGPU: "webgpu", providers.CPU: "wasm"}.get(provider, "python")
     state: dict[str, Any] = {"backend": backend, "provider": provider, "python": platform.python_version()}
@@ -125,6 +127,21 @@ def status() -> str:
     state["reason"] = "; ".join(filter(None, reasons))
     state["placement"] = placement() if callable(placement) else None
     return json.dumps(state)
+
+
+async def inside(what: str, session: int) -> str:
+    """What `inside.py` knows, as JSON: "placements" of every session, "times" or "compare" of one; or ``{"error"}``."""
+    try:
+        match what:
+            case "placements":
+                return json.dumps(await _inside.placements())
+            case "times":
+                return json.dumps(await _inside.times(session))
+            case "compare":
+                return json.dumps(await _inside.compare(session))
+        raise InvalidInput(f"nothing inside is called {what!r}")
+    except Exception as error:
+        return json.dumps({"error": describe(error)})
 
 
 def describe(error: BaseException) -> dict[str, str]:

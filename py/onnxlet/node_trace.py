@@ -1,16 +1,19 @@
-"""What is told of one node's run: its line in the time table, and its inputs' shapes in an error."""
+"""Time tables in Chrome's trace format with onnxruntime's names; and a node's inputs' shapes, for errors."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .model import Node
 from .ops.narrow import type_of
 from .providers.base import Value
 
-__all__ = ["shapes_text", "trace_event"]
+__all__ = ["Event", "merge_traces", "run_event", "shapes_text", "trace_event"]
+
+Event = dict[str, Any]
+RUN = "model_run"  # the event that spans one run
 
 
 def shapes_text(values: Sequence[Value]) -> str:
@@ -26,8 +29,8 @@ def _describe(value: Value) -> str:
 
 def trace_event(
     node: Node, index: int, inputs: Sequence[Value], outputs: Sequence[Value], begin_s: float, took_s: float
-) -> dict[str, Any]:
-    """A Chrome-trace event with the keys that onnxruntime's profiler writes.
+) -> Event:
+    """A node's event with the keys that onnxruntime's profiler writes.
 
     Args:
         begin_s: since the trace's zero.
@@ -50,6 +53,28 @@ def trace_event(
             "output_size": _size_bytes(outputs),
         },
     }
+
+
+def run_event(begin_s: float, took_s: float) -> Event:
+    """The event that spans a whole run. Args: begin_s: since the trace's zero."""
+    times = {"dur": round(took_s * 1e6), "ts": round(begin_s * 1e6)}
+    return {"cat": "Session", "pid": 0, "tid": 0, **times, "ph": "X", "name": RUN, "args": {}}
+
+
+def merge_traces(traces: Iterable[tuple[Sequence[Event], float]]) -> list[Event]:
+    """One trace of several, whose clocks start at different moments.
+
+    Args:
+        traces: events, and when their first run began, in seconds since the zero of the result.
+    Returns: events in order of time, on one thread; what a GPU did beside it (thread below 0) on another one.
+    """
+    merged = []
+    for events, begin_s in traces:
+        first_us = min((event["ts"] for event in events if event["name"] == RUN), default=0)
+        shift_us = round(begin_s * 1e6) - first_us
+        for event in events:
+            merged.append({**event, "ts": event["ts"] + shift_us, "pid": 0, "tid": 0 if event["tid"] >= 0 else 1})
+    return sorted(merged, key=lambda event: event["ts"])
 
 
 def _shapes(values: Sequence[Value]) -> list[dict[str, list[int]]]:

@@ -6,16 +6,31 @@ Pure functions over `Model`; `providers/partitioned.py` finds out what a provide
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
-from .check_graph import map_subgraphs, reads, subgraphs
+from .check_graph import describe, map_subgraphs, reads, subgraphs
 from .dtypes import DataType
+from .errors import InvalidModel, UnsupportedOp
+from .execute import python_value
 from .model import Function, Graph, Model, Node, SparseTensor, Tensor, TensorType, Type, ValueInfo
 from .ops import load_all, registered
+from .ops.registry import find
 from .tensors import from_array, to_dense
 
-__all__ = ["Part", "Plan", "changed_since", "cut", "declared_types", "find_nodes", "name_nodes", "part_model"]
+__all__ = [
+    "Part",
+    "Plan",
+    "changed_since",
+    "cut",
+    "declared_types",
+    "find_nodes",
+    "infer_types",
+    "name_nodes",
+    "part_model",
+]
 
 IR_VERSION = 10  # what parts are written as: every runtime reads it, and newer ones add nothing that a part has
 _ODD = re.compile(r"[^\w./-]")  # what providers' messages cannot be searched for
@@ -182,6 +197,40 @@ def declared_types(model: Model) -> dict[str, Type]:
     for tensor in graph.initializers:
         types.setdefault(tensor.name, TensorType(tensor.data_type, tensor.dims))
     return types
+
+
+def infer_types(model: Model, types: dict[str, Type]) -> None:
+    """Add the types that custom operators tell of their outputs (``onnxlet.op(infer=...)``) to those that are known.
+
+    Raises: InvalidModel: an operator's ``infer`` failed, or gave something else than types.
+    """
+    for i, node in enumerate(model.graph.nodes):
+        if all(name in types for name in node.outputs if name):
+            continue
+        with suppress(UnsupportedOp):
+            infer = find(node.domain, node.op_type, model.opset_imports.get(node.domain, 1)).infer
+            given = [types.get(name) if name else None for name in node.inputs]
+            for name, kind in zip(node.outputs, _inferred(infer, given, node, i) if infer else (), strict=False):
+                if name and kind is not None:
+                    types.setdefault(name, kind)
+
+
+def _inferred(
+    infer: Callable[..., Any], given: Sequence[Type | None], node: Node, index: int
+) -> tuple[Type | None, ...]:
+    attributes = {name: python_value(a.value) for name, a in node.attributes.items()}
+    try:
+        result = infer(*given, **attributes)
+    except Exception as error:
+        raise InvalidModel(f"{describe(node, index)}: its infer failed: {type(error).__name__}: {error}") from error
+    kinds = result if isinstance(result, tuple) else (result,)
+    for kind in kinds:
+        if not isinstance(kind, Type | None):
+            raise InvalidModel(
+                f"{describe(node, index)}: its infer gave {kind!r}, expected an onnxlet.TensorType, None where it "
+                "cannot tell, or a tuple of these"
+            )
+    return kinds
 
 
 def find_nodes(model: Model, part: Part, names: Collection[str]) -> set[int]:

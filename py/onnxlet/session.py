@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import itertools
 import json
 import os
 import sys
@@ -28,7 +29,7 @@ from .binding import IOBinding, OrtValue
 from .errors import InvalidInput, OnnxletError, Refused
 from .model import ValueInfo
 from .options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
-from .providers.base import Executable, Provider, Value
+from .providers.base import Executable, Provider, Traced, Value
 from .source import ModelMetadata, ModelSource, NodeArg, Signature, watchers
 
 __all__ = [
@@ -81,8 +82,13 @@ class Meter:
 
 
 meter = Meter()
-sessions: weakref.WeakSet[InferenceSession] = weakref.WeakSet()
-"""Every session that is alive, for the page's status."""
+sessions: weakref.WeakValueDictionary[int, InferenceSession] = weakref.WeakValueDictionary()
+"""The sessions that are alive, by number, in the order in which the app made them: for the page's status."""
+
+observers: list[Callable[[InferenceSession, list[str], dict[str, Value]], None]] = []
+"""Called with every run's session, fetches and feeds."""
+
+_numbers = itertools.count(1)
 
 
 class InferenceSession:
@@ -118,7 +124,8 @@ class InferenceSession:
         self._inner: tuple[list[str], InferenceSession] | None = None
         for watch in watchers:
             watch(self._source)
-        sessions.add(self)
+        self.number = next(_numbers)
+        sessions[self.number] = self
         self._start(providers, provider_options)
 
     # ---- what the model is -------------------------------------------------------------------------------------
@@ -267,6 +274,16 @@ class InferenceSession:
 
         threading.Thread(target=work, name="onnxlet-run", daemon=True).start()
 
+    @property
+    def source(self) -> ModelSource:
+        """Where the model comes from."""
+        return self._source
+
+    @property
+    def executable(self) -> Executable | None:
+        """What runs the model now; None after `close`."""
+        return self._executable
+
     def placement(self) -> dict[str, Any] | None:
         """Which node ran where, and the bytes that crossed (docs/architecture.md); None on the core alone."""
         report = getattr(self._executable, "placement", None)
@@ -294,14 +311,11 @@ class InferenceSession:
 
     def end_profiling(self) -> str:
         """Write the trace that ``SessionOptions.enable_profiling`` asked for; returns its file name, "" without one."""
-        end = getattr(self._executable, "end_profiling", None)
-        if end:
-            return str(end())
-        profile = getattr(self._executable, "profile", None)
-        if profile is None:
+        if not (self._options.enable_profiling and isinstance(self._executable, Traced)):
             return ""
+        events = self._executable.trace()
         path = f"{self._options.profile_file_prefix}_{time.strftime('%Y-%m-%d_%H-%M-%S')}.json"
-        Path(path).write_text(json.dumps(profile))
+        Path(path).write_text(json.dumps(events))
         return path
 
     def close(self) -> None:
@@ -374,9 +388,18 @@ class InferenceSession:
         if not inner:
             return None
         if self._inner is None or self._inner[0] != inner:
-            source = _with_outputs(self._source, inner)
-            self._inner = inner, InferenceSession(source, self._options, providers=list(self._chain))
+            self._inner = inner, self.again(source=_with_outputs(self._source, inner))
         return self._inner[1]
+
+    def again(self, options: SessionOptions | None = None, *, source: ModelSource | None = None) -> InferenceSession:
+        """Another session on the same providers, which does not stand among `sessions`.
+
+        Args:
+            options, source: other ones than this session's.
+        """
+        session = InferenceSession(source or self._source, options or self._options, providers=list(self._chain))
+        sessions.pop(session.number, None)
+        return session
 
     def _described(self) -> Signature:
         if self._signature is None:
@@ -393,7 +416,10 @@ class InferenceSession:
         if run_options is not None and run_options.terminate:
             raise InvalidInput("run: RunOptions.terminate is set, so nothing was run")
         fetches = list(output_names) if output_names else [a.name for a in signature.outputs]
-        return fetches, _feeds.check(signature.inputs, signature.overridable, input_feed, self._source.name)
+        feeds = _feeds.check(signature.inputs, signature.overridable, input_feed, self._source.name)
+        for observe in observers:
+            observe(self, fetches, feeds)
+        return fetches, feeds
 
 
 def _load(provider: Provider, source: ModelSource, options: SessionOptions) -> Executable:

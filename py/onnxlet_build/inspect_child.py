@@ -97,7 +97,7 @@ def make_models(path: Path, app: Path) -> Answer:
 
 
 def _first_opened(app: Path) -> str:
-    """Path of the first model that an app opens, relative to the app; importing it tells, even if the file is missing."""
+    """Path, relative to the app, of the first model that it opens when it is imported, be it there or not."""
     import onnxruntime
 
     import onnxlet

@@ -118,3 +118,35 @@ def test_signal_to_noise_is_in_decibels():
     assert snr_db(signal, signal * 1.1) == pytest.approx(20)
     assert snr_db(signal, signal) == np.inf
     assert snr_db(np.zeros(4), signal[:4]) == -np.inf
+
+
+def test_values_are_fetched_in_batches_of_a_size(monkeypatch):
+    asked = []
+    run = onnxlet.InferenceSession.run
+
+    def counted(self, names, feeds, *args):
+        asked.append(list(names))
+        return run(self, names, feeds, *args)
+
+    monkeypatch.setattr("onnxlet.comparison.FIRST_BATCH", 2)
+    monkeypatch.setattr("onnxlet.comparison.BATCH_BYTES", 5 * 3 * 16 * 4)  # five tensors of [3, 16]
+    monkeypatch.setattr(onnxlet.InferenceSession, "run", counted)
+    feeds = {"x": np.ones((3, 16), np.float32)}
+    batched = onnxlet.compare(encoder(), feeds, "NumpyExecutionProvider", with_error_in(encoder(), "w3"))
+    assert max(map(len, asked)) == 5
+    monkeypatch.undo()
+    assert batched == onnxlet.compare(encoder(), feeds, "NumpyExecutionProvider", with_error_in(encoder(), "w3"))
+
+
+def test_a_side_that_its_provider_does_not_take_is_called_by_what_ran(recwarn):
+    node = helper.make_node("Nothing", ["x"], ["y"], "nothing", domain="test.comparison")
+    onnxlet.op("Nothing", domain="test.comparison")(lambda x: x)
+    ends = [[helper.make_tensor_value_info(n, TensorProto.FLOAT, ["n"])] for n in "xy"]
+    model = helper.make_model(
+        helper.make_graph([node], "g", *ends),
+        opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("test.comparison", 1)],
+        ir_version=8,
+    )
+    found = onnxlet.compare(model.SerializeToString(), {"x": np.ones(2, np.float32)})
+    assert found.a == "NumpyExecutionProvider (CPUExecutionProvider did not take it)"
+    assert found.first is None

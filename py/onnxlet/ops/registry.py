@@ -85,7 +85,9 @@ def op(
         domain: "" is ai.onnx.
         since: the first opset version of the domain with these semantics.
         narrow: pass `Narrow` arrays through instead of widening them.
-        infer: optional type and shape inference; takes the input types and the attributes, returns output types.
+        infer: optional type inference, called before anything runs: takes the inputs' types (`model.Type`, None where
+            unknown) and the attributes as the function takes inputs and attributes; returns the output's type, None
+            where it cannot tell, or a tuple of these. Without it types are learned from the first run.
     """
     domain = "" if domain == "ai.onnx" else domain
 

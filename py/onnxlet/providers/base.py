@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from ..session import SessionOptions
     from ..source import ModelSource
 
-__all__ = ["Executable", "Provider", "Value"]
+__all__ = ["Executable", "Provider", "Traced", "Value"]
 
 Value = Any  # numpy array, Narrow, list (sequence), dict (map), or None (empty optional)
 
@@ -30,6 +30,19 @@ class Executable(Protocol):
 
     def close(self) -> None:
         """Give the memory back. Idempotent."""
+        ...
+
+
+@runtime_checkable
+class Traced(Protocol):
+    """An executable that keeps a time table of its nodes where ``SessionOptions.enable_profiling`` asks for it."""
+
+    def trace(self) -> list[dict[str, Any]]:
+        """Chrome-trace events with onnxruntime's names; no more are kept afterwards. Empty without profiling."""
+        ...
+
+    async def atrace(self) -> list[dict[str, Any]]:
+        """The same where nothing can block."""
         ...
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import json
 import re
+import tempfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,23 +42,31 @@ class NativeProvider:
         import onnxruntime as ort
 
         model: Any = str(source.path) if source.path else source.data()
+        native = _native_options(options, source)
+        traces = None
+        if options.enable_profiling:  # it writes a file, even of a model that it refuses
+            traces = tempfile.TemporaryDirectory(prefix="onnxlet-trace-")
+            native.profile_file_prefix = str(Path(traces.name) / "trace")
         try:
             session = ort.InferenceSession(
                 model if isinstance(model, str) else bytes(model),
-                _native_options(options, source),
+                native,
                 providers=["CPUExecutionProvider"],
                 enable_fallback=0,
             )
         except Exception as error:
+            if traces:
+                traces.cleanup()
             raise _load_error(error, source) from error
-        return NativeExecutable(session)
+        return NativeExecutable(session, traces)
 
 
 class NativeExecutable:
     """A native session. Its signature is what onnxruntime inferred, which is more than the file says."""
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session: Any, traces: tempfile.TemporaryDirectory[str] | None = None) -> None:
         self._session = session
+        self._traces = traces  # where onnxruntime writes its trace
         self._kinds = {a.name: from_ort_type(a.type) for a in (*session.get_inputs(), *session.get_outputs())}
         self.signature = Signature(
             inputs=_node_args(session.get_inputs()),
@@ -104,13 +115,27 @@ class NativeExecutable:
         """Runs in place: the session moves native runs to a thread."""
         return self.run(fetches, feeds)
 
-    def end_profiling(self) -> str:
-        """The name of the trace file, "" without profiling."""
-        return str(self._session.end_profiling())
+    def trace(self) -> list[dict[str, Any]]:
+        """Events so far (see `base.Traced`)."""
+        if not self._traces:
+            return []
+        events: list[dict[str, Any]] = json.loads(Path(self._session.end_profiling()).read_bytes())
+        self._forget_traces()
+        return events
+
+    async def atrace(self) -> list[dict[str, Any]]:
+        """The same."""
+        return self.trace()
 
     def close(self) -> None:
         """Give the memory back."""
         self._session = None
+        self._forget_traces()
+
+    def _forget_traces(self) -> None:
+        if self._traces:
+            self._traces.cleanup()
+            self._traces = None
 
 
 def _native_options(options: SessionOptions, source: ModelSource) -> Any:

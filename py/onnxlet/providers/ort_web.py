@@ -102,6 +102,18 @@ class WebExecutable:
             return self.run(fetches, feeds)
         return _read(await self._run(*self._call(fetches, feeds)))
 
+    def trace(self) -> list[dict[str, Any]]:
+        """Events so far (see `base.Traced`). Raises: ProviderError: nothing here can wait for them."""
+        if self._blocks:
+            return _events(self._bridge.profileSync(self._session))
+        if self._wait is None:
+            raise ProviderError(NO_WAITING)
+        return _events(self._wait(self._bridge.profile(self._session)))
+
+    async def atrace(self) -> list[dict[str, Any]]:
+        """The same, awaited."""
+        return self.trace() if self._blocks else _events(await self._bridge.profile(self._session))
+
     def close(self) -> None:
         """Give the memory back to ONNX Runtime, which keeps it for other sessions."""
         if self._session:
@@ -145,6 +157,14 @@ def _read(answer: Any) -> list[Value]:
     return results
 
 
+def _events(answer: str) -> list[dict[str, Any]]:
+    head = json.loads(answer)
+    if "error" in head:
+        raise _error(**head["error"])
+    events: list[dict[str, Any]] = head["events"]
+    return events
+
+
 def _error(type: str, message: str) -> OnnxletError:
     text = f"ONNX Runtime Web: {message}"
     if type == "Refused":
@@ -162,5 +182,6 @@ def _options(options: SessionOptions) -> dict[str, Any]:
         "logSeverityLevel": options.log_severity_level if options.log_severity_level >= 0 else 3,
         "logVerbosityLevel": options.log_verbosity_level,
         "freeDimensionOverrides": options.free_dimensions,
+        "enableProfiling": options.enable_profiling,
         "extra": options.config,
     }

@@ -8,7 +8,9 @@ what a provider can do.
 from __future__ import annotations
 
 import re
+import time
 import warnings
+import weakref
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -21,10 +23,11 @@ from ..dtypes import DataType, Narrow, from_numpy
 from ..errors import InvalidModel, OnnxletError, ProviderError, Refused
 from ..execute import Run, compile_model
 from ..model import MapType, Model, OptionalType, SequenceType, TensorType, Type
-from ..partition import Part, changed_since, cut, declared_types, find_nodes, name_nodes, part_model
+from ..node_trace import Event, merge_traces
+from ..partition import Part, changed_since, cut, declared_types, find_nodes, infer_types, name_nodes, part_model
 from ..source import ModelSource, NoSuchFile, Signature
 from ..tensors import to_array, to_dense
-from .base import Executable, Provider, Value
+from .base import Executable, Provider, Traced, Value
 from .reference import ReferenceExecutable
 
 if TYPE_CHECKING:
@@ -97,6 +100,8 @@ class PartitionedExecutable:
         self._types: dict[str, Type] = {}
         self._learned = _Learned()
         self._crossed: dict[str, int] = {}
+        self._began: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()  # first runs, of executables
+        self.started_s = time.perf_counter()
         self._reason = ""
         try:
             self._whole = provider.load(source, options)
@@ -110,18 +115,21 @@ class PartitionedExecutable:
         """What the provider knows of the model's inputs and outputs, where it runs the whole."""
         return getattr(self._whole, "signature", None)
 
-    @property
-    def end_profiling(self) -> Callable[[], str] | None:
-        """The provider's, while it runs the whole."""
-        return getattr(self._whole, "end_profiling", None)
+    def trace(self) -> list[Event]:
+        """Events of the parts that ran, on one clock whose zero is `started_s` (see `base.Traced`)."""
+        return merge_traces([(e.trace(), self._began_s(e)) for e in self._traced()])
 
-    @property
-    def profile(self) -> list[dict[str, Any]] | None:
-        """The time table of what ran in Python; None without profiling."""
-        if not self._options.enable_profiling:
-            return None
-        executables = [self._python, *(stage.executable for stage in self._stages)]
-        return [event for e in executables for event in getattr(e, "profile", None) or ()]
+    async def atrace(self) -> list[Event]:
+        """The same, awaited."""
+        return merge_traces([(await e.atrace(), self._began_s(e)) for e in self._traced()])
+
+    def _traced(self) -> list[Traced]:
+        """What ran under profiling and is still there."""
+        executables: list[Any] = [self._whole, self._python, *(stage.executable for stage in self._stages)]
+        return [e for e in executables if isinstance(e, Traced) and self._options.enable_profiling and e in self._began]
+
+    def _began_s(self, executable: Traced) -> float:
+        return self._began[executable] - self.started_s
 
     def run(self, fetches: Sequence[str], feeds: Mapping[str, Value]) -> list[Value]:
         """Raises: Refused: the provider takes no node; else what the provider and the operators raise."""
@@ -132,6 +140,7 @@ class PartitionedExecutable:
                 call = step()
             except StopIteration as done:
                 return list(done.value)
+            self._began.setdefault(call.executable, time.perf_counter())
             try:
                 step = partial(work.send, call.executable.run(call.fetches, call.feeds))
             except OnnxletError as error:
@@ -148,6 +157,7 @@ class PartitionedExecutable:
                 call = step()
             except StopIteration as done:
                 return list(done.value)
+            self._began.setdefault(call.executable, time.perf_counter())
             try:
                 step = partial(work.send, await call.executable.arun(call.fetches, call.feeds))
             except OnnxletError as error:
@@ -228,6 +238,7 @@ class PartitionedExecutable:
             self._whole = None
         self._model = model
         self._types = declared_types(model)
+        infer_types(model, self._types)
         self._reason = str(refusal)
         everything = Part(True, tuple(range(len(model.graph.nodes))), (), ())
         self._learn(refusal, everything, first=True)

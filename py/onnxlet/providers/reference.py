@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ..dtypes import Narrow
 from ..errors import InvalidInput, ProviderError
 from ..execute import Program, Run, compile_model
 from ..model import Model
+from ..node_trace import Event, run_event
 from .base import Value
 
 if TYPE_CHECKING:
@@ -45,13 +46,14 @@ class ReferenceExecutable:
     Args:
         profiling: keep a time table.
     Attributes:
-        profile: Chrome-trace events so far, one a node and run; None without profiling.
+        profile: Chrome-trace events so far, one a node and one a run; None without profiling.
+        started_s: `time.perf_counter` at their zero.
     """
 
     def __init__(self, model: Model, *, profiling: bool = False) -> None:
         ops.load_all()
-        self.profile: list[dict[str, Any]] | None = [] if profiling else None
-        self._started_s = time.perf_counter()
+        self.profile: list[Event] | None = [] if profiling else None
+        self.started_s = time.perf_counter()
         self._program: Program | None = compile_model(model)
 
     def run(
@@ -82,6 +84,15 @@ class ReferenceExecutable:
                 turn_s = time.perf_counter()
         return _handed_out(fetches, values)
 
+    def trace(self) -> list[Event]:
+        """Events so far (see `base.Traced`)."""
+        events, self.profile = self.profile or [], None
+        return events
+
+    async def atrace(self) -> list[Event]:
+        """The same."""
+        return self.trace()
+
     def close(self) -> None:
         self._program = None
 
@@ -102,7 +113,10 @@ class ReferenceExecutable:
         if missing:
             raise InvalidInput(f"no value for the inputs {missing}")
         values.update((name, _guarded(value)) for name, value in feeds.items())
-        return program.walk(values, fetches, Run(cancelled, self.profile, self._started_s))
+        begin_s = time.perf_counter()
+        yield from program.walk(values, fetches, Run(cancelled, self.profile, self.started_s))
+        if self.profile is not None:
+            self.profile.append(run_event(begin_s - self.started_s, time.perf_counter() - begin_s))
 
 
 def _guarded(value: Value) -> Value:
