@@ -8,6 +8,6 @@ import { pathToFileURL } from "node:url";
 const [pyodideFolder, workFolder] = process.argv.slice(2).map((path) => resolve(path));
 const { loadPyodide } = await import(pathToFileURL(`${pyodideFolder}/pyodide.mjs`).href);
 const pyodide = await loadPyodide({ indexURL: pyodideFolder });
-pyodide.FS.mkdirTree("/work");
-pyodide.FS.mount(pyodide.FS.filesystems.NODEFS, { root: workFolder }, "/work");
+pyodide.FS.mkdirTree("/jobs");
+pyodide.FS.mount(pyodide.FS.filesystems.NODEFS, { root: workFolder }, "/jobs");
 pyodide.runPython(readFileSync(new URL("precompile.py", import.meta.url), "utf8"), { filename: "precompile.py" });

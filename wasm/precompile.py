@@ -1,7 +1,7 @@
 """Turn Python files into what starts fastest: bytecode instead of source, without what a page never uses.
 
-Runs inside Pyodide (precompile.mjs). /work/jobs.json holds a list of {"source": NAME, "target": NAME, "root": PATH}: a
-zip file or wheel in /work, what to write there, and the folder from which the page will import it. A target named *.zip
+Runs inside Pyodide (precompile.mjs). /jobs/jobs.json holds a list of {"source": NAME, "target": NAME, "root": PATH}: a
+zip file or wheel in /jobs, what to write there, and the folder from which the page will import it. A target named *.zip
 becomes a zip file (zipimport reads it); any other becomes a "pack": a gzipped tar file, so that the page inflates it in
 one piece and lays its files down (web/src/pack.js).
 
@@ -17,7 +17,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-WORK = Path("/work")
+WORK = Path("/jobs")
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the oldest time that a zip file can hold: the same input gives the same bytes
 # Tests, what only type checkers and compilers read, and build tools that cannot run in a page.
 DROPPED_FOLDERS = {"tests", "include", "f2py", "distutils", "_pyinstaller", "idlelib", "ensurepip", "pydoc_data"}
