@@ -14,7 +14,7 @@ import * as Comlink from "./vendor/comlink.js";
 import { describeFailure } from "./assets.js";
 import { Offline } from "./offline.js";
 
-/** @import { AppError, BackendChoice, CallResult, ClientEvents, Failure, Progress, Ready, Site, WireValue, WorkerApi } from "./protocol.js" */
+/** @import { AppError, BackendChoice, CallResult, ClientEvents, Failure, InsideAnswers, InsideQuestion, Progress, Ready, Site, WireValue, WorkerApi } from "./protocol.js" */
 
 /** A start in which nothing at all happens for so long has failed: every byte and every stage resets it. */
 const STALL_S = 90;
@@ -124,6 +124,24 @@ export class Client {
     );
     this.#queue = answer;
     return answer;
+  }
+
+  /**
+   * Look inside the app's models, after the calls that came before.
+   * @template {InsideQuestion} Q
+   * @param {Q} what
+   * @param {number} [session] its number in the placements
+   * @returns {Promise<InsideAnswers[Q] | Failure>} never rejects
+   */
+  inside(what, session = 0) {
+    const stops = this.#stops;
+    const answer = this.#queue.then(async () => {
+      const running = this.#running;
+      if (stops !== this.#stops || !running || !this.#ready) return { error: STOPPED };
+      return Promise.race([running.api.inside(what, session).catch(lostWords), running.ended]);
+    });
+    this.#queue = answer;
+    return /** @type {Promise<any>} */ (answer);
   }
 
   /** What the worker says of itself now: backend, threads, memory, placement. */

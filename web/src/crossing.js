@@ -112,6 +112,18 @@ export class Bridge {
     }
   }
 
+  /**
+   * @param {number} session made with enableProfiling
+   * @returns {Promise<string>} JSON: {events} or {error}; never rejects
+   */
+  async profile(session) {
+    try {
+      return JSON.stringify({ events: await this.#engine.profile(session) });
+    } catch (error) {
+      return Answer.failure(error).head;
+    }
+  }
+
   /** @param {number} session */
   release(session) {
     this.#engine.release(session);
@@ -191,6 +203,11 @@ export class AtomicsBridge {
     } finally {
       buffers.forEach((buffer) => buffer.release());
     }
+  }
+
+  /** @param {number} session */
+  profileSync(session) {
+    return JSON.stringify(this.#client.call({ op: "profile", session }).head);
   }
 
   /** @param {number} session */

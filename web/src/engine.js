@@ -86,6 +86,12 @@ export class Engine {
   }
 
   /** @param {number} session */
+  async profile(session) {
+    const { runtime, made } = this.#session(session);
+    return runtime.profile(await made);
+  }
+
+  /** @param {number} session */
   release(session) {
     const entry = this.#sessions.get(session);
     this.#sessions.delete(session);

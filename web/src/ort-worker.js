@@ -58,6 +58,8 @@ async function serve({ op, ...request }, data) {
       return { head: { session: engine.create(request.spec, data[0]?.slice() ?? null) } };
     case "run":
       return run(request, data);
+    case "profile":
+      return { head: { events: await engine.profile(request.session) } };
     case "release":
       engine.release(request.session);
       return { head: {} };

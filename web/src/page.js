@@ -48,6 +48,7 @@ function begin(site, app) {
     backend,
     choose: (choice) => void client.restart({ backend: choice }),
     status: () => client.status(),
+    inside: (what, session) => client.inside(what, session),
   });
   /** @type {View[]} */
   const views = [];

@@ -195,9 +195,76 @@ export type Ready = Status & {
   files: string[];
 };
 
+// ---- inside the models (inside.py) -----------------------------------------------------------------------------
+
+export interface Placement {
+  /** The session's number, for the other questions. */
+  session: number;
+  model: string;
+  provider: string;
+  /** Why the model does not run in one part, or not where it was wanted; "" where it does. */
+  reason: string;
+  /** In the order in which they run; nodes are [name, operator]. */
+  parts: { provider: string; nodes: [string, string][] }[];
+  /** [value, bytes], the largest first. */
+  crossing: [string, number][];
+  /** Whether it ran, so that its last input can be used again. */
+  ran: boolean;
+}
+
+export interface NodeTime {
+  node: string;
+  operator: string;
+  provider: string;
+  ms: number;
+  runs: number;
+  /** What was measured: "queued" is only handing the work to the GPU. */
+  clock: "cpu" | "gpu" | "queued";
+}
+
+export interface NodeTimes {
+  total_ms: number;
+  other_ms: number;
+  /** Of all nodes; `nodes` are the slowest. */
+  count: number;
+  nodes: NodeTime[];
+}
+
+export interface NodeDifference {
+  node: string;
+  operator: string;
+  output: string;
+  shape: number[];
+  equal: boolean;
+  /** null: shapes differ, or NaN on one side; infinite where `equal`. */
+  snr_db: number | null;
+  max_abs: number | null;
+  note: string;
+}
+
+export interface ModelComparison {
+  a: string;
+  b: string;
+  tensors: number;
+  bad: number;
+  tolerance_db: number;
+  missing: number;
+  first: NodeDifference | null;
+  worst: NodeDifference[];
+}
+
+export interface InsideAnswers {
+  placements: Placement[];
+  times: NodeTimes;
+  compare: ModelComparison;
+}
+
+export type InsideQuestion = keyof InsideAnswers;
+
 export interface WorkerApi {
   start(config: StartConfig, onProgress: (p: Progress) => void): Promise<Ready | Failure>;
   call(fn: string, inputs: (WireValue | null)[], buffers: Uint8Array[]): Promise<CallResult>;
+  inside<Q extends InsideQuestion>(what: Q, session?: number): Promise<InsideAnswers[Q] | Failure>;
   status(): Status;
 }
 

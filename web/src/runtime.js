@@ -5,6 +5,7 @@
  * everything queues here. After a failed run on the GPU the next one never returns; so the first failure is the last run.
  */
 
+import { printed } from "./printed.js";
 import { bytesOf, typed } from "./tensors.js";
 
 /** @import * as Ort from "onnxruntime-common" */
@@ -126,6 +127,18 @@ export class Runtime {
           done();
         }
       }
+    });
+  }
+
+  /**
+   * The time table of a session that was made with `enableProfiling`; it keeps no more of it afterwards.
+   * @param {Ort.InferenceSession} session
+   * @returns {Promise<object[]>} Chrome-trace events
+   */
+  profile(session) {
+    return this.#next(async () => {
+      const text = await printed(() => session.endProfiling());
+      return JSON.parse(text);
     });
   }
 

@@ -7,6 +7,7 @@ import { latencyChart, median } from "./chart.js";
 import { byId, h } from "./dom.js";
 import { bytes, bytesOf, count, duration, named, percent, t } from "./words.js";
 
+/** @import { Ask, Inside } from "./inside.js" */
 /** @import { BackendChoice, ClientEvents, Progress, Ready, Status, Timing } from "./protocol.js" */
 
 /** @type {BackendChoice[]} */
@@ -21,6 +22,9 @@ export class StatusPanel {
   #facts = h("div");
   #memory = h("p", { class: "figure" }, "–");
   #offline = h("p", { class: "fine" });
+  #details = h("details", { class: "panel-inside", ontoggle: () => void this.#look() }, h("summary", {}, t("inside")));
+  /** @type {Promise<Inside> | undefined} */
+  #inside;
   /** @type {Map<BackendChoice, HTMLInputElement>} */
   #radios = new Map();
   /** @type {Ready | null} */
@@ -28,12 +32,15 @@ export class StatusPanel {
   /** Runs since the last start. @type {Timing[]} */
   #timings = [];
   #askStatus;
+  #askInside;
 
   /**
-   * @param {{backend: BackendChoice, choose: (backend: BackendChoice) => void, status: () => Promise<Status | null>}} options
+   * @param {{backend: BackendChoice, choose: (backend: BackendChoice) => void, status: () => Promise<Status | null>,
+   *   inside: Ask}} options
    */
-  constructor({ backend, choose, status }) {
+  constructor({ backend, choose, status, inside }) {
     this.#askStatus = status;
+    this.#askInside = inside;
     const switches = choices.map((choice) => {
       const radio = h("input", { type: "radio", name: "backend", value: choice, onchange: () => choose(choice) });
       radio.checked = choice === backend;
@@ -46,7 +53,8 @@ export class StatusPanel {
         h("div", { class: "segments", role: "radiogroup", "aria-labelledby": "backend-title" }, ...switches),
         this.#facts),
       h("div", { class: "panel-part" }, h("h2", {}, t("speed")), this.#runs),
-      h("div", { class: "panel-part" }, h("h2", {}, t("memory")), this.#memory, this.#offline, h("p", { class: "fine" }, t("privacy"))));
+      h("div", { class: "panel-part" }, h("h2", {}, t("memory")), this.#memory, this.#offline, h("p", { class: "fine" }, t("privacy"))),
+      this.#details);
     this.#chip.addEventListener("click", () => this.toggle());
     this.#panel.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
@@ -84,6 +92,7 @@ export class StatusPanel {
       this.#text.textContent = t("starting");
       this.#drawRuns();
       this.#facts.replaceChildren();
+      void this.#inside?.then((inside) => inside.clear());
     }
     if (state === "failed" || state === "stopped") this.#text.textContent = t("failed");
     if (state !== "starting") this.#progress.hidden = true;
@@ -122,6 +131,18 @@ export class StatusPanel {
     if (!status) return;
     this.#memory.textContent = bytes(status.memory_bytes);
     this.#drawFacts(status);
+    await this.#look();
+  }
+
+  /** Looks inside the models, while that part is open; its code and the question come only then. */
+  async #look() {
+    if (!this.#details.open || this.#panel.hidden || !this.#ready) return;
+    this.#inside ??= import("./inside.js").then(({ Inside }) => {
+      const inside = new Inside(this.#askInside);
+      this.#details.append(inside.element);
+      return inside;
+    });
+    await (await this.#inside).refresh();
   }
 
   /** @param {Status} status */

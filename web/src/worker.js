@@ -13,7 +13,7 @@ import { Python } from "./pyodide-boot.js";
 import { fetchThrough } from "./seam.js";
 
 /** @import { PyProxy } from "pyodide/ffi" */
-/** @import { CallResult, Failure, Progress, Ready, StartConfig, Status, WireValue } from "./protocol.js" */
+/** @import { CallResult, Failure, InsideQuestion, Progress, Ready, StartConfig, Status, WireValue } from "./protocol.js" */
 
 /** Progress that a person can see; more of it would only cost the thread time. */
 const PROGRESS_EVERY_MS = 50;
@@ -89,6 +89,20 @@ async function call(fn, inputs, buffers) {
   }
 }
 
+/**
+ * @param {InsideQuestion} what
+ * @param {number} [of] a session's number
+ * @returns {Promise<any>} what inside.py says, or a Failure
+ */
+async function inside(what, of = 0) {
+  if (!session) return failure(new Error("inside() came before start()"));
+  try {
+    return JSON.parse(await session.host.inside(what, of));
+  } catch (error) {
+    return failure(error);
+  }
+}
+
 /** @returns {Status} */
 function status() {
   if (!session) throw new Error("status() came before start()");
@@ -127,4 +141,4 @@ function failure(error) {
   return { error: { type: type ?? name ?? "Error", message: String(message ?? error), traceback, hint } };
 }
 
-Comlink.expose({ start, call, status });
+Comlink.expose({ start, call, inside, status });
