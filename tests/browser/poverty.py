@@ -20,6 +20,12 @@ SCRIPTS = {
     return device;
   };
 }""",
+    # Chromium's emulated adapter, taken for a graphics card
+    "card": """if (navigator.gpu) {
+  for (const [name, value] of Object.entries({vendor: 'card', architecture: '', description: '', isFallbackAdapter: false})) {
+    Object.defineProperty(GPUAdapterInfo.prototype, name, {get: () => value});
+  }
+}""",
     # the device is lost in the middle of work: at the fifth submission after the page began to use it
     "loselater": """if (navigator.gpu) {
   const submit = GPUQueue.prototype.submit, request = GPUAdapter.prototype.requestDevice;

@@ -6,26 +6,12 @@ import pytest
 
 from tests.browser.driver import increments, until
 
-GPU_FAULTS = {
-    "nogpu": "has no WebGPU",
-    "noadapter": "no graphics adapter",
-    "hangadapter": "did not answer within",
-    "lostdevice": "was lost",
-}
-
-
-@pytest.mark.parametrize("fault", GPU_FAULTS)
-def test_without_a_usable_gpu_webassembly_runs_and_the_page_says_why(visit, cases, fault):
-    visitor = visit(cases, f"iso+{fault}")
+def test_without_a_usable_gpu_webassembly_runs_and_the_page_says_why(visit, cases):
+    visitor = visit(cases, "iso+hangadapter")
     ready = visitor.start("waiting", "webgpu")
     assert ready["backend"] == "wasm"
-    assert GPU_FAULTS[fault] in ready["reason"]
+    assert "did not answer within" in ready["reason"]
     assert increments(visitor)
-
-
-def test_an_emulated_gpu_is_used_only_when_asked_for(visit, demo):
-    ready = visit(demo, "iso").start("filetype", "auto")
-    assert ready["backend"] == "wasm"
 
 
 def test_a_gpu_that_is_lost_in_a_run_gives_the_answer_on_webassembly_and_says_so(visit, cases):
@@ -77,16 +63,7 @@ def test_without_shared_memory_one_thread_runs(visit, cases):
     assert increments(visitor)
 
 
-def test_threads_that_fail_to_start_leave_one_and_a_reason(visit, cases):
-    visitor = visit(cases, "iso+nothreads+cores4")
-    visitor.start("waiting")
-    assert increments(visitor)
-    status = visitor.page.evaluate("client.status()")
-    assert (status["backend"], status["threads"]) == ("wasm", 1)
-    assert "threads did not start" in status["reason"]
-
-
-@pytest.mark.parametrize("lacks", ["nof16array", "nooffscreen", "nostreaming", "nodecompress"])
+@pytest.mark.parametrize("lacks", ["nof16array+nooffscreen+nostreaming", "nodecompress"])
 def test_an_old_engine_runs_the_app_that_lacks(visit, cases, lacks):
     visitor = visit(cases, f"plain+{lacks}")
     assert "error" not in visitor.start("cases")

@@ -37,7 +37,7 @@ def models() -> dict[str, object]:
 @pytest.fixture(scope="module")
 def gpu(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PagePython]:
     folder = tmp_path_factory.mktemp("gpu")
-    with open_python(browser, folder, models=models(), functions=SYNC) as python:
+    with open_python(browser, folder, conditions="iso+card", models=models(), functions=SYNC) as python:
         python.run("import asyncio, json, warnings\nimport numpy as np\nimport onnxlet")
         yield python
 
@@ -84,7 +84,7 @@ with warnings.catch_warnings(record=True) as caught:
 
 
 def test_a_device_that_is_lost_in_the_middle_leaves_the_model_to_the_cpu(browser: Browser, tmp_path: Path) -> None:
-    with open_python(browser, tmp_path, conditions="iso+loselater", models=models(), functions=SYNC) as python:
+    with open_python(browser, tmp_path, conditions="iso+card+loselater", models=models(), functions=SYNC) as python:
         ys, providers, reason = python.run("""
 import numpy as np, onnxlet
 session = onnxlet.InferenceSession("mlp.onnx")
@@ -97,6 +97,19 @@ ys = [session.run(None, {"x": np.ones((1, 4), np.float32)})[0].tolist() for _ in
         assert providers == ["WebGpuExecutionProvider", "CPUExecutionProvider"]
         assert "WebGPU cannot go on in this worker" in reason
         assert python.js("return bridge.describe('webgpu').broken")
+
+
+def test_an_emulated_gpu_is_left_to_those_who_ask_for_it(browser: Browser, tmp_path: Path) -> None:
+    ask = """
+import json, onnxlet
+providers = ["WebGpuExecutionProvider", "CPUExecutionProvider"]
+[onnxlet.InferenceSession("mlp.onnx").get_providers()[0],
+ onnxlet.InferenceSession("mlp.onnx", providers=providers).get_providers()[0], json.loads(onnxlet.host.status())["reason"]]
+"""
+    with open_python(browser, tmp_path / "auto", models=models(), functions=SYNC) as python:
+        first, asked, reason = python.run(ask)
+    assert (first, asked) == ("CPUExecutionProvider", "WebGpuExecutionProvider")
+    assert reason.startswith("the processor emulates the only graphics adapter (google swiftshader)")
 
 
 FAULTS = {

@@ -5,7 +5,7 @@
  * browser has the last word. Every decision is a sentence that the page shows.
  */
 
-import { probeGpu } from "./gpu.js";
+import { noGpu, probeGpu } from "./gpu.js";
 
 /** @import { Backend, BackendChoice, Site, SiteApp, SiteModel, Waits } from "./protocol.js" */
 /** @import { Gpu } from "./gpu.js" */
@@ -82,7 +82,7 @@ function backendOf(model, wanted, gpu) {
   /** @type {string[]} */
   const not = [];
   for (const backend of order) {
-    const fault = backend === "webgpu" ? gpuFault(model, gpu) : "";
+    const fault = backend === "webgpu" ? gpuFault(model, wanted, gpu) : "";
     if (fault) {
       not.push(fault);
       continue;
@@ -107,10 +107,13 @@ function orderOf(model, wanted) {
 }
 
 /**
+ * Why a model does not run on this GPU, or should not.
  * @param {SiteModel | undefined} model
+ * @param {BackendChoice} wanted
  * @param {Gpu} gpu
  */
-function gpuFault(model, gpu) {
+function gpuFault(model, wanted, gpu) {
+  if (gpu.emulated && wanted !== "webgpu") return `the processor emulates the only graphics adapter (${gpu.name})`;
   if (gpu.fault || gpu.f16 || !model) return gpu.fault;
   const variant = model.variants.find((v) => v.backends.includes("webgpu"));
   const half = variant?.format === "fp16" || [...model.inputs, ...model.outputs].some((t) => t.type === "tensor(float16)");
@@ -127,9 +130,4 @@ function waysToWait(app, isolated) {
   if ("Suspending" in WebAssembly && "promising" in WebAssembly) return "jspi";
   if (isolated && globalThis.crossOriginIsolated && typeof SharedArrayBuffer === "function") return "atomics";
   return app.functions.length && app.functions.every((f) => f.async) ? "async" : "none";
-}
-
-/** @param {string} fault @returns {Gpu} */
-function noGpu(fault) {
-  return { fault, f16: false, name: "" };
 }

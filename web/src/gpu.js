@@ -6,25 +6,38 @@
 /** How long an adapter and a device may take together. Drivers that answer do so in under two seconds when cold. */
 const PROBE_MS = 5000;
 
-/** @typedef {{fault: string, f16: boolean, name: string}} Gpu fault: "" where WebGPU works, else why it does not */
+/** Adapters that compute on the processor, of Chromium, Mesa and Windows; not every one of them says that it is one. */
+const EMULATED = /swiftshader|llvmpipe|lavapipe|basic render/i;
+
+/**
+ * @typedef {object} Gpu
+ * @property {string} fault "" where WebGPU works, else why it does not
+ * @property {boolean} f16
+ * @property {string} name
+ * @property {boolean} emulated right, but slower than WebAssembly: for whoever asks for it
+ */
+
+/** @param {string} fault @returns {Gpu} */
+export function noGpu(fault) {
+  return { fault, f16: false, name: "", emulated: false };
+}
 
 /**
  * Ask for an adapter and a device, and give the device back.
  * @returns {Promise<Gpu>}
  */
 export async function probeGpu() {
-  const none = (/** @type {string} */ fault) => ({ fault, f16: false, name: "" });
   const gpu = globalThis.navigator?.gpu;
-  if (!gpu) return none("this browser has no WebGPU");
+  if (!gpu) return noGpu("this browser has no WebGPU");
   let timer;
   /** @type {Promise<Gpu>} */
   const late = new Promise((resolve) => {
-    timer = setTimeout(() => resolve(none(`the graphics driver did not answer within ${PROBE_MS / 1000} s`)), PROBE_MS);
+    timer = setTimeout(() => resolve(noGpu(`the graphics driver did not answer within ${PROBE_MS / 1000} s`)), PROBE_MS);
   });
   try {
     return await Promise.race([late, ask(gpu)]);
   } catch (error) {
-    return none(`WebGPU failed: ${error instanceof Error ? error.message : error}`);
+    return noGpu(`WebGPU failed: ${error instanceof Error ? error.message : error}`);
   } finally {
     clearTimeout(timer);
   }
@@ -33,7 +46,7 @@ export async function probeGpu() {
 /** @param {GPU} gpu @returns {Promise<Gpu>} */
 async function ask(gpu) {
   const adapter = await gpu.requestAdapter();
-  if (!adapter) return { fault: "WebGPU found no graphics adapter", f16: false, name: "" };
+  if (!adapter) return noGpu("WebGPU found no graphics adapter");
   const device = await adapter.requestDevice();
   try {
     // A device that is lost already says so within a turn of the event loop or with its first work.
@@ -41,10 +54,12 @@ async function ask(gpu) {
       device.lost,
       device.queue.onSubmittedWorkDone().then(() => null, () => null),
     ]);
-    if (lost) return { fault: `the graphics device was lost: ${lost.message || lost.reason}`, f16: false, name: "" };
+    if (lost) return noGpu(`the graphics device was lost: ${lost.message || lost.reason}`);
   } finally {
     device.destroy();
   }
-  const { vendor = "", architecture = "" } = adapter.info ?? {};
-  return { fault: "", f16: adapter.features.has("shader-f16"), name: `${vendor} ${architecture}`.trim() };
+  const info = /** @type {Partial<GPUAdapterInfo>} */ (adapter.info ?? {});
+  const name = [info.vendor, info.architecture].filter(Boolean).join(" ");
+  const emulated = info.isFallbackAdapter === true || EMULATED.test(`${name} ${info.description ?? ""}`);
+  return { fault: "", f16: adapter.features.has("shader-f16"), name, emulated };
 }
