@@ -22,7 +22,8 @@ SCRIPTS = {
 }""",
     # Chromium's emulated adapter, taken for a graphics card
     "card": """if (navigator.gpu) {
-  for (const [name, value] of Object.entries({vendor: 'card', architecture: '', description: '', isFallbackAdapter: false})) {
+  const card = {vendor: 'card', architecture: '', description: '', isFallbackAdapter: false};
+  for (const [name, value] of Object.entries(card)) {
     Object.defineProperty(GPUAdapterInfo.prototype, name, {get: () => value});
   }
 }""",

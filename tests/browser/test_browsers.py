@@ -6,6 +6,7 @@ import pytest
 
 from tests.browser.driver import increments, until
 
+
 def test_without_a_usable_gpu_webassembly_runs_and_the_page_says_why(visit, cases):
     visitor = visit(cases, "iso+hangadapter")
     ready = visitor.start("waiting", "webgpu")

@@ -103,8 +103,9 @@ def test_an_emulated_gpu_is_left_to_those_who_ask_for_it(browser: Browser, tmp_p
     ask = """
 import json, onnxlet
 providers = ["WebGpuExecutionProvider", "CPUExecutionProvider"]
-[onnxlet.InferenceSession("mlp.onnx").get_providers()[0],
- onnxlet.InferenceSession("mlp.onnx", providers=providers).get_providers()[0], json.loads(onnxlet.host.status())["reason"]]
+first = onnxlet.InferenceSession("mlp.onnx").get_providers()[0]
+asked = onnxlet.InferenceSession("mlp.onnx", providers=providers).get_providers()[0]
+[first, asked, json.loads(onnxlet.host.status())["reason"]]
 """
     with open_python(browser, tmp_path / "auto", models=models(), functions=SYNC) as python:
         first, asked, reason = python.run(ask)
