@@ -61,6 +61,7 @@ def test_without_shared_memory_one_thread_runs(visit, cases):
     visitor = visit(cases, "iso+nosab+cores4")
     ready = visitor.start("waiting")
     assert (ready["backend"], ready["threads"]) == ("wasm", 1)
+    assert "no shared memory" in ready["reason"]
     assert increments(visitor)
 
 

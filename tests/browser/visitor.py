@@ -54,13 +54,17 @@ class View:
 
     def run(self) -> Locator:
         """Press Run and wait for a new answer."""
-        self.root.evaluate("view => view.querySelector('.result-body').firstElementChild?.setAttribute('data-old', '')")
+        self.mark_old()
         self.root.locator(".run").click()
         return self.wait()
 
-    def wait(self) -> Locator:
+    def mark_old(self) -> None:
+        """Take what is shown now for no answer to what follows."""
+        self.root.evaluate("view => view.querySelector('.result-body').firstElementChild?.setAttribute('data-old', '')")
+
+    def wait(self, timeout_ms: float = RUN_MS) -> Locator:
         """The answer that was not there when `run` or `mark_old` was called."""
-        expect(self.result.locator("> :is(.outputs, .error):not([data-old])")).to_be_attached(timeout=RUN_MS)
+        expect(self.result.locator("> :is(.outputs, .error):not([data-old])")).to_be_attached(timeout=timeout_ms)
         return self.result
 
 
