@@ -52,11 +52,13 @@ class Refused(ProviderError):
     Args:
         message: what the provider said.
         nodes: names of the nodes that it named; empty when it named none.
+        final: it will take no part of the model either.
     """
 
-    def __init__(self, message: str, nodes: Sequence[str] = ()) -> None:
+    def __init__(self, message: str, nodes: Sequence[str] = (), *, final: bool = False) -> None:
         super().__init__(message)
         self.nodes = tuple(nodes)
+        self.final = final
 
 
 class BuildError(OnnxletError, RuntimeError):

@@ -28,7 +28,9 @@ __all__ = [
     "declared_types",
     "find_nodes",
     "infer_types",
+    "mentions",
     "name_nodes",
+    "nodes_within",
     "part_model",
 ]
 
@@ -262,15 +264,31 @@ def changed_since(model: Model, opset: int) -> set[int]:
         for (domain, name), versions in registered().items()
         if domain == "" and any(opset < since <= model.opset_imports.get("", 0) for since in versions)
     }
-    functions = {(f.domain, f.name, f.overload): f for f in model.functions}
     return {
-        i
-        for i, node in enumerate(model.graph.nodes)
-        if any(
-            n.domain == "" and n.op_type in newer
-            for n in _all_nodes([node, *(n for f in _called([node], functions) for n in f.nodes)])
-        )
+        i for i, nodes in enumerate(nodes_within(model)) if any(n.domain == "" and n.op_type in newer for n in nodes)
     }
+
+
+def nodes_within(model: Model) -> Iterable[list[Node]]:
+    """Of each of the graph's nodes: itself, the nodes in its subgraphs, and those of the functions that it calls."""
+    functions = {(f.domain, f.name, f.overload): f for f in model.functions}
+    for node in model.graph.nodes:
+        yield list(_all_nodes([node, *(n for f in _called([node], functions) for n in f.nodes)]))
+
+
+def mentions(model: Model, data_type: DataType) -> bool:
+    """Whether a tensor of a type is declared, held or made by a cast anywhere in a model."""
+    functions = [node for f in model.functions for node in f.nodes]
+    nodes = list(_all_nodes([*model.graph.nodes, *functions]))
+    graphs = [model.graph, *(graph for node in nodes for graph in subgraphs(node))]
+    infos = (v for g in graphs for v in (*g.inputs, *g.outputs, *g.value_info))
+    attributes = [(name, a.value) for node in nodes for name, a in node.attributes.items()]
+    return (
+        any(isinstance(v.type, TensorType) and v.type.elem_type == data_type for v in infos)
+        or any(t.data_type == data_type for g in graphs for t in g.initializers)
+        or any(isinstance(value, Tensor) and value.data_type == data_type for _, value in attributes)
+        or any(name in ("to", "dtype", "output_dtype") and value == data_type for name, value in attributes)
+    )
 
 
 def _all_nodes(nodes: Iterable[Node]) -> Iterable[Node]:

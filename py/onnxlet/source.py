@@ -148,6 +148,10 @@ class ModelSource:
         """The provider that the page found best for this model; "" where nobody said."""
         return str(self._entry.get("provider", "")) if self._entry else ""
 
+    def fault(self, provider: str) -> str:
+        """What the build knows that a provider computes wrongly in a recorded model; "" where nothing is known."""
+        return str(self._entry.get("faults", {}).get(provider, "")) if self._entry else ""
+
     def data(self) -> bytes | memoryview:
         """The model file's bytes. Raises: ProviderError: the page cannot wait for them."""
         if self._data is None:

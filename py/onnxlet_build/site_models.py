@@ -8,6 +8,7 @@ import onnx
 
 from onnxlet.dtypes import DataType
 from onnxlet.model import Model
+from onnxlet.providers import faults
 from onnxlet.source import NodeArg
 
 from .convert import prepare
@@ -17,6 +18,12 @@ from .models import infer_types, place
 from .progress import Reporter
 
 __all__ = ["SiteModels"]
+
+
+def _faults(model: Model) -> dict[str, str]:
+    """What a provider is known to compute wrongly in a model, by provider: the page cuts the graph around it."""
+    found = {name: faults.known(model, name) for name in faults.PROVIDERS}
+    return {name: next(iter(reasons.values())) for name, reasons in found.items() if reasons}
 
 
 class SiteModels:
@@ -63,6 +70,7 @@ class SiteModels:
             "outputs": _args(signature.outputs),
             "overridable": _args(signature.overridable),
             "metadata": {name: getattr(metadata, name) for name in metadata.__slots__},
+            "faults": _faults(prepared.model),
             "prefer": list(placement.prefer),
             "reason": placement.reason,
         }

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import pickle
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -27,8 +27,8 @@ __all__ = ["Outcome", "run"]
 
 TESTS = Path(__file__).parents[1]
 BACKENDS = {"NumpyExecutionProvider": "python", "CPUExecutionProvider": "wasm", "WebGpuExecutionProvider": "webgpu"}
-BATCH = 100  # cases a call
-BATCH_S = 240.0  # for a call; one of 100 cases takes 5 to 60 s on two cores
+BATCH = 50  # cases a call
+BATCH_S = 240.0  # for a call; one of 50 takes 3 to 60 s on two cores
 
 _SETUP = """
 import json, pickle, sys
@@ -60,8 +60,19 @@ class Outcome(NamedTuple):
     lost: bool
 
 
-def run(browser: Browser, cases: Sequence[Case], way: str, provider: str) -> list[Outcome]:
-    """Args: way, provider: see tests.ops.runners.outcomes."""
+def run(
+    browser: Browser,
+    cases: Sequence[Case],
+    way: str,
+    provider: str,
+    progress: Callable[[Sequence[Outcome]], object] = len,
+) -> list[Outcome]:
+    """Run all cases.
+
+    Args:
+        way, provider: see tests.ops.runners.outcomes.
+        progress: told all outcomes so far, after every call.
+    """
     outcomes: list[Outcome] = []
     careful = 0  # cases to run one a call, because one of them hangs
     while len(outcomes) < len(cases):
@@ -88,6 +99,7 @@ def run(browser: Browser, cases: Sequence[Case], way: str, provider: str) -> lis
                 done += len(some)
                 lost = len(some) < min(size, len(rest) - done + len(some))
                 outcomes += [*some[:-1], some[-1]._replace(lost=lost)]
+                progress(outcomes)
                 if lost:
                     break
     return outcomes

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -45,9 +46,9 @@ def main() -> None:
             from tests.browser import page_cases
 
             with chromium() as browser:
-                outcomes = page_cases.run(browser, cases, way, provider)
+                outcomes = page_cases.run(browser, cases, way, provider, _progress)
         else:
-            outcomes = [page_cases_outcome(*one) for one in runners.outcomes(cases, way, provider)]
+            outcomes = [(*one, False) for one in runners.outcomes(cases, way, provider)]
         took_s = time.perf_counter() - begin_s
         failed = [o for o in outcomes if o[1]]
         for name, error, *_ in failed:
@@ -62,8 +63,10 @@ def main() -> None:
     print("\n".join(table))
 
 
-def page_cases_outcome(name: str, error: str, where: str, seconds: float) -> tuple[str, str, str, float, bool]:
-    return name, error, where, seconds, False
+def _progress(outcomes: Sequence[Any]) -> None:
+    last = outcomes[-1]
+    lost = f" (lost after {last[0]}: {last[1]})" if last[4] else ""
+    print(f"{len(outcomes)}, {sum(bool(o[1]) for o in outcomes)} failed{lost}", file=sys.stderr, flush=True)
 
 
 @contextmanager

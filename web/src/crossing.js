@@ -73,6 +73,11 @@ export class Bridge {
     return this.#plan.gpu.fault;
   }
 
+  /** Whether WebGPU computes in float16 here. */
+  get gpuHalf() {
+    return this.#plan.gpu.f16;
+  }
+
   /** Why this backend. */
   get reason() {
     return this.#plan.reason;
@@ -165,6 +170,10 @@ export class AtomicsBridge {
 
   get gpuFault() {
     return this.#plan.gpu.fault;
+  }
+
+  get gpuHalf() {
+    return this.#plan.gpu.f16;
   }
 
   get reason() {

@@ -37,6 +37,8 @@ export interface SiteModel {
   metadata: Record<string, unknown>;
   prefer: Backend[];
   reason?: string;
+  /** What a provider, by onnxruntime's name of it, computes wrongly: Python cuts the graph around it. */
+  faults?: Record<string, string>;
 }
 
 export interface FormField {

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from ..session import SessionOptions
     from ..source import ModelSource
 
-__all__ = ["Executable", "Provider", "Traced", "Value"]
+__all__ = ["Executable", "Provider", "Traced", "Understudied", "Value"]
 
 Value = Any  # numpy array, Narrow, list (sequence), dict (map), or None (empty optional)
 
@@ -61,4 +61,13 @@ class Provider(Protocol):
         Raises: Refused: it will not take the model, with the names of the nodes if it named any;
             InvalidModel: the model is broken.
         """
+        ...
+
+
+@runtime_checkable
+class Understudied(Protocol):
+    """A provider that answers some feeds wrongly, knows which, and knows who answers them right."""
+
+    def understudy(self, feeds: Mapping[str, Value]) -> tuple[Provider, str] | None:
+        """Who runs a model on these feeds instead, and why; None where the provider is right itself."""
         ...

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..dtypes import Narrow, from_ort_type
+from ..dtypes import DataType, Narrow, from_ort_type
 from ..errors import InvalidInput, InvalidModel, OnnxletError, ProviderError, Refused
 from ..options import ExecutionMode, GraphOptimizationLevel
+from ..partition import mentions
 from ..source import ModelSource
 from .base import Value
 
@@ -33,6 +34,7 @@ _LEVELS = {
     GraphOptimizationLevel.ORT_ENABLE_LAYOUT: "layout",
     GraphOptimizationLevel.ORT_ENABLE_ALL: "all",
 }
+CPU = "CPUExecutionProvider"
 NO_WAITING = (
     "this browser cannot pause Python until the model has run: use `await session.arun(...)` in an `async def` app "
     "function, or choose the Python backend"
@@ -59,7 +61,19 @@ class WebProvider:
         """What is wrong with the graphics hardware, or with this worker's ONNX Runtime Web after a failure."""
         if self._bridge.waits == "none":
             return str(self._bridge.reason)
-        return str(self._bridge.gpuFault) if self._kind == "webgpu" else ""
+        if self._kind != "webgpu":
+            return ""
+        return str(self._bridge.gpuFault or self._bridge.describe(self._kind).broken)
+
+    def understudy(self, feeds: Mapping[str, Value]) -> tuple[WebProvider, str] | None:
+        """WebAssembly for feeds with NaN: graphics hardware may take it for a number, as Relu, Clip and Softmax do."""
+        if self._kind != "webgpu":
+            return None
+        for name, value in feeds.items():
+            # the least value is NaN where any is
+            if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.size and np.isnan(value.min()):
+                return WebProvider(CPU, "wasm", self._bridge, self._wait), f'"{name}" holds NaN, which WebGPU loses'
+        return None
 
     def load(self, source: ModelSource, options: SessionOptions) -> WebExecutable:
         """Start loading; what goes wrong from here on is raised by the first run.
@@ -71,10 +85,20 @@ class WebProvider:
             kind = from_ort_type(arg.type)
             if not kind or kind.is_narrow or kind.numpy.kind == "c":
                 raise Refused(f'"{arg.name}" is a {arg.type}, which ONNX Runtime Web cannot exchange with a page')
+        if self._kind == "webgpu" and not self._bridge.gpuHalf and _has_half(source):
+            raise Refused("it computes in float16, which this graphics adapter cannot (no shader-f16)", final=True)
         spec = {"id": source.page_id, "provider": self._kind, "options": _options(options)}
         model = () if source.page_id else (source.data(),)
         session = self._bridge.create(json.dumps(spec), *model)
         return WebExecutable(self._bridge, session, self._wait)
+
+
+def _has_half(source: ModelSource) -> bool:
+    """Whether a model that is at hand has float16 in it; a recorded one was judged when the page chose its backend."""
+    try:
+        return not source.page_id and mentions(source.model(), DataType.FLOAT16)
+    except InvalidModel:
+        return False  # for the runtime to say
 
 
 class WebExecutable:

@@ -27,7 +27,8 @@ from ..node_trace import Event, merge_traces
 from ..partition import Part, changed_since, cut, declared_types, find_nodes, infer_types, name_nodes, part_model
 from ..source import ModelSource, NoSuchFile, Signature
 from ..tensors import to_array, to_dense
-from .base import Executable, Provider, Traced, Value
+from . import faults
+from .base import Executable, Provider, Traced, Understudied, Value
 from .reference import ReferenceExecutable
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ _OPERATOR = re.compile(r"([\w.]+):(\w+)\(-?\d+\) is not a registered")
 _KERNEL = re.compile(r"implementation for (\w+)\(-?\d+\)")
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
 _OPSET_LIMIT = re.compile(r"domain ai\.onnx is till opset (\d+)")
+
+
+class _Wrong(Refused):
+    """It is we who refuse: the provider would take the node and answer wrongly."""
 
 
 class _Call(NamedTuple):
@@ -94,6 +99,7 @@ class PartitionedExecutable:
         self._source = source
         self._options = options
         self._whole: Executable | None = None
+        self._understudy: Executable | None = None  # for runs on feeds that the provider gets wrong
         self._python: ReferenceExecutable | None = None
         self._stages: list[_Stage] = []
         self._model: Model | None = None  # with named nodes, once the graph must be cut
@@ -103,8 +109,12 @@ class PartitionedExecutable:
         self._began: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()  # first runs, of executables
         self.started_s = time.perf_counter()
         self._reason = ""
+        self._fault = self._source.fault(provider.name)  # of a model that may have to be waited for: see `_work`
         try:
-            self._whole = provider.load(source, options)
+            if not source.page_id:
+                self._refuse_faults()
+            if not self._fault:
+                self._whole = provider.load(source, options)
         except NoSuchFile:
             raise
         except (Refused, InvalidModel) as refusal:
@@ -148,7 +158,7 @@ class PartitionedExecutable:
 
     async def arun(self, fetches: Sequence[str], feeds: Mapping[str, Value]) -> list[Value]:
         """The same; the event loop goes on where the parts' providers let it."""
-        if self._whole and not self._overridable.isdisjoint(feeds):
+        if self._fault or (self._whole and not self._overridable.isdisjoint(feeds)):
             await self._source.fetch()
         work = self._work(fetches, feeds)
         step: Callable[[], _Call] = partial(next, work)
@@ -166,10 +176,10 @@ class PartitionedExecutable:
 
     def close(self) -> None:
         """Give the memory back."""
-        for executable in (self._whole, self._python, *(stage.executable for stage in self._stages)):
+        for executable in (self._whole, self._understudy, self._python, *(stage.executable for stage in self._stages)):
             if executable is not None:
                 executable.close()
-        self._whole = self._python = None
+        self._whole = self._understudy = self._python = None
         self._stages = []
 
     def placement(self) -> dict[str, Any]:
@@ -198,12 +208,27 @@ class PartitionedExecutable:
 
     # ---- inside ------------------------------------------------------------------------------------------------
 
+    def _refuse_faults(self) -> None:
+        """Raises: Refused: the provider takes the model, and is known to answer wrongly (`faults`)."""
+        try:
+            found = faults.known(self._source.model(), self._provider.name)
+        except NoSuchFile:
+            raise
+        except InvalidModel:
+            return  # the provider may read what we cannot, and has words of its own for what it cannot
+        if found:
+            raise _Wrong(next(iter(found.values())))
+
     def _work(self, fetches: Sequence[str], feeds: Mapping[str, Value]) -> _Work:
         while True:
             if self._python:
                 return (yield _Call(self._python, fetches, feeds))
+            if self._fault:
+                self._cut_up(_Wrong(self._fault))
             if not (self._whole or self._stages):
                 raise ProviderError("the model is closed; open it again")
+            if aside := self._aside(feeds):
+                return (yield from self._run_aside(*aside, fetches, feeds))
             try:
                 if self._whole and self._overridable.isdisjoint(feeds):
                     return (yield _Call(self._whole, fetches, feeds))
@@ -240,8 +265,11 @@ class PartitionedExecutable:
         self._types = declared_types(model)
         infer_types(model, self._types)
         self._reason = str(refusal)
+        self._fault = ""
+        self._learned.refused |= faults.known(model, self._provider.name).keys()
         everything = Part(True, tuple(range(len(model.graph.nodes))), (), ())
-        self._learn(refusal, everything, first=True)
+        if not isinstance(refusal, _Wrong):
+            self._learn(refusal, everything, first=True)
         self._replan(refusal)
 
     def _replan(self, refusal: OnnxletError) -> None:
@@ -293,9 +321,12 @@ class PartitionedExecutable:
             wanted = [name for name in part.outputs if name in read_later or name in fetches]
             for name in part.inputs:
                 self._types.setdefault(name, _type_of(values[name]))
+            given = {name: values[name] for name in part.inputs}
+            if part.on_provider and (aside := self._aside(given)):
+                return (yield from self._run_aside(*aside, fetches, feeds))
             try:
                 executable = self._load(stage)
-                results = yield _Call(executable, wanted, {name: values[name] for name in part.inputs})
+                results = yield _Call(executable, wanted, given)
             except (Refused, InvalidModel) as refusal:
                 if not part.on_provider:
                     raise
@@ -311,6 +342,20 @@ class PartitionedExecutable:
                 if name in read_later:
                     self._crossed[name] = _size_bytes(value)
         return [values[name] for name in fetches]
+
+    def _aside(self, feeds: Mapping[str, Value]) -> tuple[Provider, str] | None:
+        return self._provider.understudy(feeds) if isinstance(self._provider, Understudied) else None
+
+    def _run_aside(self, provider: Provider, why: str, fetches: Sequence[str], feeds: Mapping[str, Value]) -> _Work:
+        """Have this one run done by another provider, or in Python where that takes nothing of the model."""
+        if self._understudy is None:
+            warnings.warn(f"{provider.name} runs the model on such feeds: {why}", RuntimeWarning, stacklevel=3)
+        try:
+            self._understudy = self._understudy or load(provider, self._source, self._options)
+            return (yield _Call(self._understudy, fetches, feeds))
+        except Refused:
+            self._understudy = ReferenceExecutable(self._source.model(), profiling=self._options.enable_profiling)
+            return (yield _Call(self._understudy, fetches, feeds))
 
     @cached_property
     def _defaults(self) -> dict[str, Value]:
@@ -339,6 +384,9 @@ class PartitionedExecutable:
         """
         model, learned = self._model, self._learned
         assert model
+        if getattr(refusal, "final", False) or self._provider.unavailable():
+            self.close()
+            raise refusal
         text = str(refusal)
         named = [*getattr(refusal, "nodes", ()), *_NODE.findall(text)]
         operators = [f"{domain}:{op_type}" for domain, op_type in _OPERATOR.findall(text)]
