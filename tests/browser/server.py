@@ -20,7 +20,7 @@ import brotli
 
 from tests.browser import poverty
 
-__all__ = ["Condition", "Host", "serving"]
+__all__ = ["BINARY", "Condition", "Host", "serving"]
 
 ISOLATION = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}
 POLICY = (

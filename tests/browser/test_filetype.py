@@ -1,4 +1,4 @@
-"""The file type example does what it promises: after one visit, without a network, Magika's own answers on each backend."""
+"""The file type example keeps its promise: after one visit, without a network, Magika's own answers on each backend."""
 
 import base64
 import io
@@ -15,7 +15,9 @@ from tests.browser.driver import until
 from tests.browser.visitor import View
 
 BACKENDS = {"wasm": "ort-wasm", "webgpu": "ort-jspi"}  # and the group of files that each needs
-KEPT = "caches.match(new URL('__onnxlet__/record', location.href)).then((r) => r?.json()).then((r) => r?.filetype?.groups)"
+GROUPS = (
+    "caches.match(new URL('__onnxlet__/record', location.href)).then((r) => r?.json()).then((r) => r?.filetype.groups)"
+)
 TRANSFER = """({name, data}) => {
   const transfer = new DataTransfer();
   transfer.items.add(new File([Uint8Array.from(atob(data), (c) => c.charCodeAt(0))], name));
@@ -47,7 +49,7 @@ def test_dropped_files_get_magikas_answers_without_a_network(visit, demo, host, 
     visitor = visit(demo, "plain+nocache", offline=True)
     for backend, group in BACKENDS.items():
         visitor.open(f"filetype.html?backend={backend}")
-        until(visitor.page, f"{KEPT}.then((groups) => !!groups?.includes('{group}'))")
+        until(visitor.page, f"{GROUPS}.then((groups) => !!groups?.includes('{group}'))")
     host.down = True
     try:
         for backend in BACKENDS:

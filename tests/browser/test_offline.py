@@ -2,11 +2,13 @@
 
 import re
 import shutil
+from collections import Counter
 
 import pytest
 
 from tests.browser.conftest import APPS, build
 from tests.browser.driver import increments, until
+from tests.browser.server import BINARY
 
 HOST = "plain+nocache"  # sends no isolation headers, and lets nothing be kept but by the service worker
 
@@ -51,9 +53,13 @@ def test_a_second_visit_asks_for_nothing_and_works_without_a_network(visit, case
         host.down = False
 
 
-def test_a_bare_host_is_isolated_from_the_second_load_on(visit, cases):
+def test_a_first_visit_downloads_once_and_a_bare_host_is_isolated_from_the_second_load_on(visit, cases, host):
     visitor = visit(cases, HOST, offline=True)
-    page = visited(visitor, "waiting.html")
+    with host.watched() as asked:
+        page = visited(visitor, "waiting.html")
+    times = Counter(path for path in asked if path.endswith(BINARY))
+    assert len(times) >= 5
+    assert set(times.values()) == {1}, times
     assert page.evaluate("crossOriginIsolated") is False
     page.reload()
     visitor.when_ready()

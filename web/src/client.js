@@ -11,7 +11,7 @@
  */
 
 import * as Comlink from "./vendor/comlink.js";
-import { describeFailure } from "./assets.js";
+import { describeFailure } from "./download.js";
 import { Offline } from "./offline.js";
 
 /** @import { AppError, BackendChoice, CallResult, ClientEvents, Failure, InsideAnswers, InsideQuestion, Progress, Ready, Site, WireValue, WorkerApi } from "./protocol.js" */
@@ -217,6 +217,7 @@ export class Client {
       app: this.#app,
       backend: this.#backend,
       isolated: globalThis.crossOriginIsolated === true && this.#threads,
+      keeps: "serviceWorker" in navigator,
     };
     const asked = running.api.start(config, Comlink.proxy(onProgress)).catch(lostWords);
     const answer = /** @type {Ready | Failure} */ (await Promise.race([asked, running.ended]));

@@ -164,6 +164,8 @@ export interface StartConfig {
   backend: BackendChoice;
   /** False asks for one thread even where the page is cross-origin isolated. */
   isolated: boolean;
+  /** Whether a service worker will want the files that the start downloads. */
+  keeps: boolean;
 }
 
 export interface Progress {

@@ -41,7 +41,7 @@ async function start(config, onProgress) {
     const { site, root } = config;
     const app = site.apps.find(({ name }) => name === config.app);
     if (!app) throw new Error(`site.json has no app ${config.app}; it has ${site.apps.map(({ name }) => name).join(", ")}`);
-    const assets = new Assets(site, root, (loaded, total) => report({ loaded, total }));
+    const assets = new Assets(site, root, (loaded, total) => report({ loaded, total }), config.keeps);
     const failed = fetchThrough(assets);
     const python = new Python(site, app, assets, failed);
     const booting = python.boot();
