@@ -15,9 +15,7 @@ from tests.browser.driver import until
 from tests.browser.visitor import View
 
 BACKENDS = {"wasm": "ort-wasm", "webgpu": "ort-jspi"}  # and the group of files that each needs
-GROUPS = (
-    "caches.match(new URL('__onnxlet__/record', location.href)).then((r) => r?.json()).then((r) => r?.filetype.groups)"
-)
+RECORD = "caches.match(new URL('__onnxlet__/record', location.href)).then((record) => record?.json())"
 TRANSFER = """({name, data}) => {
   const transfer = new DataTransfer();
   transfer.items.add(new File([Uint8Array.from(atob(data), (c) => c.charCodeAt(0))], name));
@@ -49,7 +47,7 @@ def test_dropped_files_get_magikas_answers_without_a_network(visit, demo, host, 
     visitor = visit(demo, "plain+nocache", offline=True)
     for backend, group in BACKENDS.items():
         visitor.open(f"filetype.html?backend={backend}")
-        until(visitor.page, f"{GROUPS}.then((groups) => !!groups?.includes('{group}'))")
+        until(visitor.page, f"{RECORD}.then((record) => record?.filetype.groups.includes('{group}'))")
     host.down = True
     try:
         for backend in BACKENDS:
