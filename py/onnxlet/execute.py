@@ -28,8 +28,13 @@ from .tensors import to_array, to_dense
 __all__ = ["Program", "Run", "Subgraph", "compile_model", "python_value"]
 
 MAX_DEPTH = 64  # subgraphs and functions inside each other; real models stay under 10
+FOLD_BYTES = 128 << 20  # results of constant nodes that a graph keeps: all of an int8 model of 30 MB as float32
 NEWEST = 1 << 31  # for a domain that the model does not import: its newest opset
 
+_OURS = ("", "ai.onnx.ml", "com.microsoft")  # what apps register themselves may count its calls
+_RANDOM = frozenset(
+    ("Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
+)
 _GRAPH, _GRAPHS = 5, 10  # AttributeProto.AttributeType
 
 
@@ -73,6 +78,7 @@ class Step:
     index: int
     captures: frozenset[str]
     call: Callable[[list[Value], Mapping[str, Value], Run], Sequence[Value]]
+    repeatable: bool = False  # gives the same for the same inputs
 
     @property
     def uses(self) -> set[str]:
@@ -160,6 +166,8 @@ class Program:
         self.captures = frozenset(captures)
         self.names = local - {""}
         self._plans: dict[tuple[str, ...], list[tuple[Step, tuple[str, ...]]]] = {}
+        self._fixed = constants.keys() - set(inputs)  # values that are the same in every run
+        self._fold_bytes = FOLD_BYTES
 
     def walk(self, values: dict[str, Value], fetches: Sequence[str], run: Run) -> Iterator[None]:
         """Compute `fetches` into `values`, yielding after every node.
@@ -171,6 +179,8 @@ class Program:
             values.setdefault(name, constant)
         for step, dead in self._plan(tuple(fetches)):
             step.run(values, run)
+            if step.repeatable and self._fixed.issuperset(step.uses):
+                self._fold(step, values)
             for name in dead:
                 del values[name]
             yield
@@ -185,6 +195,20 @@ class Program:
             pass
         return tuple(values[name] for name in fetches)
 
+    def _fold(self, step: Step, values: Mapping[str, Value]) -> None:
+        """Keep what a node made of constants alone, as long as there is room: later runs skip it."""
+        made = {name: values[name] for name in step.node.outputs if name}
+        arrays = [v.values if isinstance(v, Narrow) else v for v in made.values()]
+        if not all(isinstance(array, np.ndarray) for array in arrays):
+            return
+        size = 0 if step.node.op_type == "Constant" else sum(array.nbytes for array in arrays)
+        if size > self._fold_bytes:
+            return
+        self._fold_bytes -= size
+        self.constants.update((name, _frozen(value)) for name, value in made.items())
+        self._fixed |= made.keys()
+        self._plans.clear()
+
     def _plan(self, fetches: tuple[str, ...]) -> list[tuple[Step, tuple[str, ...]]]:
         """The steps that `fetches` need, each with the names that nothing reads after it."""
         if fetches in self._plans:
@@ -193,7 +217,7 @@ class Program:
         plan: list[tuple[Step, tuple[str, ...]]] = []
         for step in reversed(self.steps):
             given = {name for name in step.node.outputs if name}
-            if wanted.isdisjoint(given):
+            if wanted.isdisjoint(given) or self._fixed.issuperset(given):
                 continue
             dead = (step.uses | given) - wanted
             wanted |= step.uses
@@ -326,7 +350,8 @@ def _compile_operator(
         result = function(*inputs, **keywords, **bodies)
         return tuple(map(_value, result)) if isinstance(result, tuple) else (_value(result),)
 
-    return Step(node, index, captures, call)
+    repeatable = not graphs and domain in _OURS and node.op_type not in _RANDOM
+    return Step(node, index, captures, call, repeatable)
 
 
 def _check_signature(operator: Operator, node: Node, attributes: Mapping[str, Attribute]) -> None:
