@@ -56,9 +56,9 @@ def test_dropped_files_get_magikas_answers_without_a_network(visit, demo, host, 
             view = View(page.locator(".view:not([hidden])"))
             for name, data in files().items():
                 answer = magika.identify_bytes(data)
-                view.mark_old()
                 drop(page, name, data)
-                view.wait(timeout_ms=120_000)  # on an emulated GPU
+                expect(view.field("file")).to_contain_text(name)
+                view.run(timeout_ms=120_000)  # on an emulated GPU
                 said = f"{answer.output.label}: {answer.output.description} ({answer.output.mime_type})"
                 expect(view.result.locator(".output-text")).to_contain_text(said)
                 expect(view.result.locator(".headline strong")).to_have_text(str(answer.dl.label))

@@ -52,18 +52,14 @@ class View:
     def field(self, name: str) -> Locator:
         return self.root.locator(f"[data-field={name}]")
 
-    def run(self) -> Locator:
+    def run(self, timeout_ms: float = RUN_MS) -> Locator:
         """Press Run and wait for a new answer."""
-        self.mark_old()
-        self.root.locator(".run").click()
-        return self.wait()
-
-    def mark_old(self) -> None:
-        """Take what is shown now for no answer to what follows."""
         self.root.evaluate("view => view.querySelector('.result-body').firstElementChild?.setAttribute('data-old', '')")
+        self.root.locator(".run").click()
+        return self.wait(timeout_ms)
 
     def wait(self, timeout_ms: float = RUN_MS) -> Locator:
-        """The answer that was not there when `run` or `mark_old` was called."""
+        """The answer that was not there when `run` was called."""
         expect(self.result.locator("> :is(.outputs, .error):not([data-old])")).to_be_attached(timeout=timeout_ms)
         return self.result
 
