@@ -123,7 +123,7 @@ def test_the_site_opens_from_a_folder_without_its_slash(visit, cases, conditions
 def test_stopping_ends_a_run_that_never_ends(visit, cases):
     visitor = visit(cases, "iso")
     visitor.start("cases")
-    visitor.page.evaluate("globalThis.endless = client.call('forever', [], [])")
+    visitor.page.evaluate("void (globalThis.endless = client.call('forever', [], []))")  # evaluate awaits promises
     visitor.page.wait_for_timeout(300)
     ready = visitor.page.evaluate("client.stop()")
     assert ready["backend"]
