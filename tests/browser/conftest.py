@@ -29,10 +29,15 @@ FLAGS = (
 # What Chromium itself asks now and then (its updates, its sign-in, guesses about forms); no page can make it do so.
 BROWSERS_OWN = (
     "accounts.google.com:",
+    "android.clients.google.com:",
     "clients2.google.com:",
+    "clientservices.googleapis.com:",
     "content-autofill.googleapis.com:",
+    "edgedl.me.gvt1.com",
+    "mtalk.google.com:",
     "optimizationguide-pa.googleapis.com:",
-    "redirector.gvt1.com:",
+    "redirector.gvt1.com",
+    "safebrowsing.googleapis.com:",
     "update.googleapis.com",
 )
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
