@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Playwright
+from playwright.sync_api import Browser, BrowserContext, Playwright, expect
 
 from tests.browser import poverty
 from tests.browser.driver import Visit
@@ -41,6 +41,8 @@ BROWSERS_OWN = (
     "update.googleapis.com",
 )
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+expect.set_options(timeout=20_000)  # for a busy machine: nothing waits for it when all is well
 
 
 def chromium() -> str | None:

@@ -12,8 +12,8 @@ from tests.browser.server import Host
 
 __all__ = ["LOAD_MS", "Visitor", "visiting"]
 
-LOAD_MS = 60_000  # the runtime on a busy two-core machine
-RUN_MS = 30_000
+LOAD_MS = 120_000  # the runtime on a busy two-core machine
+RUN_MS = 60_000
 
 
 class Visitor:
