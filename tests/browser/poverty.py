@@ -64,8 +64,9 @@ SCRIPTS = {
   if (globalThis.indexedDB) IDBFactory.prototype.open = refuse;
   if (globalThis.caches) CacheStorage.prototype.open = async () => refuse();
 }""",
-    # not a lack: enough cores for threads on any test machine
+    # not a lack: enough cores for threads on any test machine, or too few
     "cores4": "Object.defineProperty(Object.getPrototypeOf(navigator), 'hardwareConcurrency', {value: 4});",
+    "cores2": "Object.defineProperty(Object.getPrototypeOf(navigator), 'hardwareConcurrency', {value: 2});",
     # a canvas over the browser's memory limit draws nothing and reads zeros
     "smallcanvas": """{
   const limit = 1 << 20;

@@ -32,7 +32,8 @@ def models() -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def jspi(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PagePython]:
-    with open_python(browser, tmp_path_factory.mktemp("jspi"), models=models(), functions=SYNC) as python:
+    folder = tmp_path_factory.mktemp("jspi")
+    with open_python(browser, folder, conditions="iso+cores2", models=models(), functions=SYNC) as python:
         python.run("import asyncio, json, warnings\nimport numpy as np\nimport onnxlet")
         yield python
 
@@ -40,7 +41,7 @@ def jspi(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 @pytest.fixture(scope="module")
 def atomics(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PagePython]:
     folder = tmp_path_factory.mktemp("atomics")
-    with open_python(browser, folder, conditions="iso+nojspi", models=models(), functions=SYNC) as python:
+    with open_python(browser, folder, conditions="iso+nojspi+cores2", models=models(), functions=SYNC) as python:
         python.run("import asyncio, json, warnings\nimport numpy as np\nimport onnxlet")
         yield python
 
@@ -247,7 +248,7 @@ def test_status_says_what_runs_and_why(blocking: PagePython) -> None:
     status = json.loads(blocking.run("session = onnxlet.InferenceSession('add1.onnx')\nonnxlet.host.status()"))
     assert (status["backend"], status["threads"]) == ("wasm", 1)
     assert status["python"].startswith("3.14")
-    assert "1 thread: half of" in status["reason"]
+    assert "1 thread: half of 2 cores" in status["reason"]
 
 
 def test_an_async_app_awaits_where_nothing_can_block(browser: Browser, tmp_path: Path) -> None:
