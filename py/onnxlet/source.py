@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import InvalidModel
+from .files import map_file
 from .model import MapType, Model, OptionalType, SequenceType, SparseTensorType, TensorType, Type, ValueInfo
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "watchers",
 ]
 
+MAP_BYTES = 16 << 20  # files from here on are mapped, not read: most of their bytes may never be looked at
 _PACKAGE = str(Path(__file__).parent)
 
 
@@ -156,7 +158,8 @@ class ModelSource:
         """The model file's bytes. Raises: ProviderError: the page cannot wait for them."""
         if self._data is None:
             if self.path:
-                self._data = self.path.read_bytes()
+                large = self.path.stat().st_size >= MAP_BYTES
+                self._data = map_file(self.path) if large else self.path.read_bytes()
             else:
                 assert _recorded, "a source without data or path is a recorded model"
                 self._data = _recorded.read(self.page_id)

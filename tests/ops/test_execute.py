@@ -343,3 +343,18 @@ def test_an_operator_with_optional_inputs_before_required_ones_takes_empty_names
     x = np.array([10, 20], np.uint8)
     y = run_op("QLinearAdd", x, np.float32(1), None, x, np.float32(1), None, np.float32(2), domain="com.microsoft")
     assert y.tolist() == [10, 20]
+
+
+def test_what_constants_alone_give_is_computed_once_as_long_as_there_is_room(monkeypatch):
+    nodes = [node("Exp", "w", "a"), node("Neg", "a", "b"), node("Add", "x b", "y")]
+    weights = np.ones((2, 3), np.float32)
+    ran = []
+    for budget in (1 << 20, 10):
+        monkeypatch.setattr("onnxlet.execute.FOLD_BYTES", budget)
+        it = compiled(graph(nodes, "x", "y", w=weights), profiling=True)
+        for k in range(3):
+            (y,) = it.run(["y"], {"x": k * ONE})
+            np.testing.assert_allclose(y, k - np.exp(1), rtol=1e-6)
+            y[:] = 0  # the caller's own
+        ran.append([event["args"]["op_name"] for event in it.trace() if event["cat"] == "Node"])
+    assert ran == [["Exp", "Neg", "Add", "Add", "Add"], ["Exp", "Neg", "Add"] * 3]

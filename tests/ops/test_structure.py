@@ -243,3 +243,21 @@ def test_quantizing_ties_to_even_saturates_and_survives_nan():
         run_op("QuantizeLinear", X, np.float32([1, 2, 3]))
     with pytest.raises(InvalidInput, match=r"scale has shape \[3, 4, 5\], expected \[3, 2, 5\] \(blocks of 2\)"):
         run_op("QuantizeLinear", X, np.abs(X), axis=1, block_size=2)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "inputs", "attributes"),
+    [
+        ("ConstantOfShape", [np.array([1 << 20, 1 << 20])], {}),
+        ("Range", [np.array(0), np.array(1 << 50), np.array(1)], {}),
+        ("Expand", [np.zeros(1, np.float32), np.array([1 << 20, 1 << 20])], {}),
+        ("Tile", [np.zeros((2, 2), np.float32), np.array([1 << 20, 1 << 20])], {}),
+        ("Pad", [np.zeros((2, 2), np.float32), np.array([1 << 20, 1 << 20, 0, 0])], {}),
+        ("OneHot", [np.zeros(4), np.array(1 << 40), np.zeros(2)], {}),
+        ("Resize", [np.zeros((2, 2), np.float32), None, np.array([1e6, 1e6], np.float32)], {"mode": "nearest"}),
+        ("RandomUniform", [], {"shape": [1 << 20, 1 << 20]}),
+    ],
+)
+def test_a_result_larger_than_memory_is_a_sentence_before_it_is_made(op_type, inputs, attributes):
+    with pytest.raises(InvalidInput, match=r"GiB, more than the \d+ GiB that one value may take here"):
+        run_op(op_type, *inputs, **attributes)

@@ -14,7 +14,7 @@ from ..dtypes import Array, DataType, Narrow
 from ..errors import InvalidInput
 from ..model import TensorType, ValueInfo
 from .registry import op
-from .support import axis_in_range
+from .support import affordable, axis_in_range
 
 __all__ = ["stack"]
 
@@ -44,12 +44,14 @@ def Loop(m: Array | None = None, cond: Array | None = None, *v_initial: Any, bod
     going = True if cond is None else bool(cond.reshape(-1)[0])
     carried = tuple(v_initial)
     rounds: list[tuple[Any, ...]] = []
-    turn = 0
+    turn = size = 0
     while going and (limit is None or turn < limit):
         condition, *rest = body(np.asarray(turn, np.int64), np.asarray(going), *carried)
         going = bool(condition.reshape(-1)[0])
         carried = tuple(rest[: len(carried)])
         rounds.append(tuple(rest[len(carried) :]))
+        size += sum(getattr(value, "nbytes", 0) for value in rounds[-1])
+        affordable([size])
         turn += 1
     scanned = body.outputs[1 + len(carried) :]
     return (*carried, *(stack([r[i] for r in rounds], 0, info) for i, info in enumerate(scanned)))

@@ -13,6 +13,7 @@ from ..errors import InvalidInput, InvalidModel
 from .casting import cast
 from .narrow import type_of
 from .registry import op
+from .support import affordable
 
 __all__ = ["Range"]
 
@@ -54,7 +55,8 @@ def ConstantOfShape(shape: Array, *, value: Any = None) -> Any:
 
     Spec: https://onnx.ai/onnx/operators/onnx__ConstantOfShape.html, opset 9+.
     """
-    sizes = tuple(shape.reshape(-1).tolist())
+    kind = np.dtype(np.float32) if value is None else (value.values if isinstance(value, Narrow) else value).dtype
+    sizes = affordable(shape.reshape(-1), kind.itemsize)
     if value is None:
         return np.zeros(sizes, np.float32)
     if isinstance(value, Narrow):
@@ -81,6 +83,7 @@ def Range(start: Array, limit: Array, delta: Array, *, stash_type: int = 1) -> A
         count = max(math.ceil((end - first) / step), 0)
     else:
         count = max(-((int(first) - int(end)) // int(step)), 0)
+    affordable([count], dtype.itemsize)
     return (first + np.arange(count, dtype=first.dtype) * step).astype(dtype)
 
 
@@ -105,7 +108,7 @@ def RandomNormal(
     *, shape: Sequence[int], dtype: int = 1, mean: float = 0.0, scale: float = 1.0, seed: float | None = None
 ) -> Any:
     """Normally distributed numbers. Spec: https://onnx.ai/onnx/operators/onnx__RandomNormal.html, opset 1+."""
-    return cast(_generator(seed).normal(mean, scale, shape), DataType(dtype))
+    return cast(_generator(seed).normal(mean, scale, affordable(shape, 8)), DataType(dtype))
 
 
 @op("RandomUniform")
@@ -113,7 +116,7 @@ def RandomUniform(
     *, shape: Sequence[int], dtype: int = 1, high: float = 1.0, low: float = 0.0, seed: float | None = None
 ) -> Any:
     """Uniform numbers in [low, high). Spec: https://onnx.ai/onnx/operators/onnx__RandomUniform.html, opset 1+."""
-    return cast(_generator(seed).uniform(low, high, shape), DataType(dtype))
+    return cast(_generator(seed).uniform(low, high, affordable(shape, 8)), DataType(dtype))
 
 
 @op("RandomNormalLike", narrow=True)

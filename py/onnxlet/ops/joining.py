@@ -11,7 +11,7 @@ import numpy as np
 from ..dtypes import Array
 from ..errors import InvalidInput
 from .registry import op
-from .support import axes_in_range, axis_in_range
+from .support import affordable, axes_in_range, axis_in_range
 
 __all__ = ["Concat", "Pad", "Slice", "split_sizes"]
 
@@ -139,6 +139,7 @@ def Pad(
     cut = tuple(slice(max(-b, 0), n - max(-a, 0)) for b, a, n in zip(before, after, data.shape, strict=True))
     widths = [(max(b, 0), max(a, 0)) for b, a in zip(before, after, strict=True)]
     kept = data[cut]
+    affordable([n + b + a for n, (b, a) in zip(kept.shape, widths, strict=True)], data.itemsize)
     if mode == "constant":
         fill: Any = "" if data.dtype == object else 0
         if constant_value is not None and constant_value.size:
@@ -167,7 +168,7 @@ def CenterCropPad(data: Array, shape: Array, *, axes: Sequence[int] | None = Non
         else:
             start = (int(wanted) - size) // 2
             place[axis] = slice(start, start + size)
-    result = np.full(sizes, "" if data.dtype == object else 0, data.dtype)
+    result = np.full(affordable(sizes, data.itemsize), "" if data.dtype == object else 0, data.dtype)
     result[tuple(place)] = data[tuple(box)]
     return result
 

@@ -16,7 +16,7 @@ from ..errors import InvalidInput, UnsupportedOp
 from .attention import join_heads, split_heads
 from .ms_qlinear import MatMulIntegerToFloat
 from .registry import op
-from .support import restore, wide
+from .support import product, restore, wide
 
 __all__ = ["attend"]
 
@@ -42,7 +42,7 @@ def attend(
         sink: [H]: a score a head that takes weight but gives no value.
     Returns: [B, H, S, Dv].
     """
-    scores = wide(q) @ wide(k).swapaxes(-1, -2) * np.float32(scale or 1 / math.sqrt(q.shape[-1]))
+    scores = product(wide(q), wide(k).swapaxes(-1, -2)) * np.float32(scale or 1 / math.sqrt(q.shape[-1]))
     if softcap > 0:
         scores = np.float32(softcap) * np.tanh(scores / np.float32(softcap))
     if bias is not None:
@@ -56,7 +56,7 @@ def attend(
     total = weights.sum(axis=-1, keepdims=True)
     if sink is not None:
         total = total + np.exp(wide(sink).reshape(1, -1, 1, 1) - top)
-    return restore(weights / total @ wide(v), v)
+    return restore(product(weights / total, wide(v)), v)
 
 
 def _padding_bias(mask: Array, batch: int, queries: int, keys: int, value: float) -> Array:
@@ -125,7 +125,7 @@ def MsAttention(
     """
     if do_rotary or past_present_share_buffer:
         raise UnsupportedOp("do_rotary and past_present_share_buffer are not implemented; export without them")
-    projected = wide(x) @ wide(weights)
+    projected = product(wide(x), wide(weights))
     projected = restore(projected if bias is None else projected + wide(bias), x)
     return _self_attention(
         projected,

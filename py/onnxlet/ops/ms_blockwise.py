@@ -14,7 +14,7 @@ from ..errors import InvalidInput
 from .indexing import in_bounds
 from .narrow import narrowed, type_of, widened
 from .registry import op
-from .support import axis_in_range
+from .support import axis_in_range, product
 
 __all__ = ["unpacked"]
 
@@ -92,7 +92,7 @@ def MatMulNBits(
     scale = scales.reshape(N, blocks).astype(np.float32)
     block = np.arange(K) // block_size if g_idx is None else g_idx[:K]
     weights = (codes[:, :K].astype(np.float32) - zeros[:, block]) * scale[:, block]
-    y = a.astype(np.float32) @ weights.T
+    y = product(a.astype(np.float32), weights.T)
     return (y if bias is None else y + bias.astype(np.float32)).astype(a.dtype)
 
 
@@ -123,7 +123,7 @@ def MatMulBnb4(
     values = np.array(_NF4 if quant_type else _FP4, np.float32)[codes]
     weights = values * np.repeat(absmax.reshape(-1).astype(np.float32), block_size)[: N * K]
     matrix = weights.reshape(N, K).T if transB else weights.reshape(K, N)
-    return (a.astype(np.float32) @ matrix).astype(a.dtype)
+    return product(a.astype(np.float32), matrix).astype(a.dtype)
 
 
 @op("GatherBlockQuantized", domain="com.microsoft", narrow=True)

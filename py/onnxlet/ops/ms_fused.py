@@ -19,7 +19,7 @@ from .conv import Conv
 from .linear import Gemm
 from .pool import MaxPool
 from .registry import op
-from .support import restore, wide
+from .support import product, restore, wide
 
 __all__ = ["activated", "channels_first", "channels_last"]
 
@@ -129,7 +129,8 @@ def FusedMatMul(
         transBatchA, transBatchB: before that, the stored order is [M or K, batch..., K or N].
     """
     left, right = _arranged(a, transA, transBatchA), _arranged(b, transB, transBatchB)
-    return restore(np.float32(alpha) * (wide(left) @ wide(right)) if alpha != 1 else wide(left) @ wide(right), a)
+    y = product(wide(left), wide(right))
+    return restore(y if alpha == 1 else np.float32(alpha) * y, a)
 
 
 def _arranged(x: Array, transpose: int, batch: int) -> Array:

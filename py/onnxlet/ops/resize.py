@@ -15,7 +15,7 @@ import numpy as np
 from ..dtypes import Array
 from ..errors import InvalidInput
 from .registry import op
-from .support import axes_in_range, restore, wide
+from .support import affordable, axes_in_range, restore, wide
 
 __all__ = ["cubic"]
 
@@ -114,6 +114,7 @@ def _resized(
     options: _Options,
 ) -> Array:
     """X at the size `out`."""
+    affordable(out, X.itemsize)
     if 0 in out or 0 in X.shape:
         return np.zeros(tuple(out), dtype=X.dtype)
     copies = options.mode == "nearest"

@@ -7,7 +7,7 @@ import numpy as np
 from ..dtypes import Array
 from ..errors import InvalidInput
 from .registry import op
-from .support import axis_in_range, scalar
+from .support import affordable, axis_in_range, scalar
 
 __all__ = ["TopK"]
 
@@ -51,6 +51,7 @@ def OneHot(indices: Array, depth: Array, values: Array, *, axis: int = -1) -> Ar
     count = scalar(depth)
     rank = indices.ndim + 1
     axis = axis_in_range(axis, rank)
+    affordable([*indices.shape, count], 8)
     whole = np.expand_dims(np.trunc(indices).astype(np.int64), axis)
     classes = np.arange(count).reshape([-1 if i == axis else 1 for i in range(rank)])
     on = (whole == classes) | (whole + count == classes)

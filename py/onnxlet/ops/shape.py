@@ -10,7 +10,7 @@ import numpy as np
 from ..dtypes import Array
 from ..errors import InvalidInput
 from .registry import op
-from .support import axes_in_range, axis_in_range
+from .support import affordable, axes_in_range, axis_in_range
 
 __all__ = ["Flatten", "Identity", "Reshape", "Transpose"]
 
@@ -122,7 +122,8 @@ def Expand(x: Array, shape: Array) -> Array:
 
     Spec: https://onnx.ai/onnx/operators/onnx__Expand.html, opset 8+.
     """
-    return np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(shape.tolist())))
+    wanted = np.broadcast_shapes(x.shape, affordable(shape))
+    return np.broadcast_to(x, affordable(wanted, x.itemsize))
 
 
 @op("Tile", since=6)
@@ -130,6 +131,7 @@ def Tile(x: Array, repeats: Array) -> Array:
     """Repeat the whole tensor along each axis. Spec: https://onnx.ai/onnx/operators/onnx__Tile.html, opset 6+."""
     if repeats.shape != (x.ndim,):
         raise InvalidInput(f"repeats has shape {list(repeats.shape)}, expected [{x.ndim}] (one an axis)")
+    affordable(np.multiply(x.shape, repeats, dtype=object), x.itemsize)
     return np.tile(x, repeats)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,7 +12,11 @@ import numpy as np
 from ..dtypes import Array
 from ..errors import InvalidInput
 
-__all__ = ["axes_in_range", "axis_in_range", "exact_or_truncated", "product", "restore", "scalar", "wide"]
+__all__ = ["affordable", "axes_in_range", "axis_in_range", "exact_or_truncated", "product", "restore", "scalar", "wide"]
+
+# What one result may take: a quarter of WebAssembly's memory in the page, more than any real model's tensor elsewhere.
+# A graph of a few bytes can ask for any size, and an operating system that grants it kills the process later.
+MAX_RESULT_BYTES = (1 if sys.maxsize < 1 << 32 else 8) << 30
 
 # Pyodide's numpy is built without BLAS: its matmul walks down the columns of b, which misses the cache.
 HAS_BLAS: bool = np.show_config(mode="dicts")["Build Dependencies"]["blas"].get("found", False)
@@ -57,6 +63,24 @@ def scalar(x: Any) -> int:
     if values.size != 1:
         raise InvalidInput(f"expected one value, got a tensor of shape {np.shape(x)}")
     return int(values[0])
+
+
+def affordable(shape: Iterable[Any], itemsize: int = 1) -> tuple[int, ...]:
+    """The shape of a result that is about to be made.
+
+    Args:
+        itemsize: bytes an element.
+    Raises: InvalidInput: a size is negative, or the result would take more than `MAX_RESULT_BYTES`.
+    """
+    sizes = tuple(int(n) for n in shape)
+    if any(n < 0 for n in sizes):
+        raise InvalidInput(f"the result would have shape {list(sizes)}, which is negative somewhere")
+    if math.prod(sizes) * itemsize > MAX_RESULT_BYTES:
+        raise InvalidInput(
+            f"the result would have shape {list(sizes)} and take {math.prod(sizes) * itemsize / 2**30:.3g} GiB, "
+            f"more than the {MAX_RESULT_BYTES >> 30} GiB that one value may take here"
+        )
+    return sizes
 
 
 def exact_or_truncated(numerator: Array, denominator: Any) -> Array:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import protobuf
 from ..dtypes import DataType, Narrow, from_ort_type
 from ..errors import InvalidInput, InvalidModel, OnnxletError, ProviderError, Refused
 from ..options import ExecutionMode, GraphOptimizationLevel
@@ -88,7 +89,7 @@ class WebProvider:
         if self._kind == "webgpu" and not self._bridge.gpuHalf and _has_half(source):
             raise Refused("it computes in float16, which this graphics adapter cannot (no shader-f16)", final=True)
         spec = {"id": source.page_id, "provider": self._kind, "options": _options(options)}
-        model = () if source.page_id else (source.data(),)
+        model = () if source.page_id else (_whole_file(source),)
         session = self._bridge.create(json.dumps(spec), *model)
         return WebExecutable(self._bridge, session, self._wait)
 
@@ -99,6 +100,15 @@ def _has_half(source: ModelSource) -> bool:
         return not source.page_id and mentions(source.model(), DataType.FLOAT16)
     except InvalidModel:
         return False  # for the runtime to say
+
+
+def _whole_file(source: ModelSource) -> bytes | memoryview:
+    """The model in one piece: ONNX Runtime Web sees no files of Python's, such as weights beside the model."""
+    try:
+        external = any(tensor.external for tensor in source.model().graph.initializers)
+    except InvalidModel:
+        external = False  # for the runtime to say
+    return protobuf.dump(source.model()) if external else source.data()
 
 
 class WebExecutable:
@@ -196,6 +206,11 @@ def _error(type: str, message: str) -> OnnxletError:
     return _ERRORS.get(type, ProviderError)(text)
 
 
+def _severity(options: SessionOptions) -> int:
+    """Errors, unless told otherwise; under profiling less, because a refused model complains of its missing trace."""
+    return options.log_severity_level if options.log_severity_level >= 0 else 4 if options.enable_profiling else 3
+
+
 def _options(options: SessionOptions) -> dict[str, Any]:
     """ONNX Runtime Web's names of the options that it has."""
     return {
@@ -203,7 +218,7 @@ def _options(options: SessionOptions) -> dict[str, Any]:
         "enableCpuMemArena": options.enable_cpu_mem_arena,
         "enableMemPattern": options.enable_mem_pattern,
         "executionMode": "parallel" if options.execution_mode == ExecutionMode.ORT_PARALLEL else "sequential",
-        "logSeverityLevel": options.log_severity_level if options.log_severity_level >= 0 else 3,
+        "logSeverityLevel": _severity(options),
         "logVerbosityLevel": options.log_verbosity_level,
         "freeDimensionOverrides": options.free_dimensions,
         "enableProfiling": options.enable_profiling,

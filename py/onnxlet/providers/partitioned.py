@@ -235,7 +235,7 @@ class PartitionedExecutable:
                 if self._whole:
                     self._cut_up(Refused("a default is fed, which some runtimes keep as a constant"))
                 if self._learned.wants_types:
-                    return self._trace(fetches, feeds)
+                    self._trace(fetches, feeds)
                 results = yield from self._run_stages(fetches, feeds)
                 if results is not None:
                     return results
@@ -430,8 +430,8 @@ class PartitionedExecutable:
         wanted = signature(nodes[index])
         return {i for i, node in enumerate(nodes) if signature(node) == wanted}
 
-    def _trace(self, fetches: Sequence[str], feeds: Mapping[str, Value]) -> list[Value]:
-        """Run everything in Python once, and note the type of every value."""
+    def _trace(self, fetches: Sequence[str], feeds: Mapping[str, Value]) -> None:
+        """Run everything in Python once, to note the type of every value."""
         assert self._model
         ops.load_all()
         values = dict(feeds)
@@ -442,7 +442,6 @@ class PartitionedExecutable:
                 self._types.setdefault(name, _type_of(values[name]))
         self._learned.wants_types = False
         self._replan(Refused(self._reason))
-        return [values[name] for name in fetches]
 
     def _fall_back(self, failure: ProviderError, fetches: Sequence[str], feeds: Mapping[str, Value]) -> _Work:
         """Run in Python from now on, unless Python fails too: then the feeds are at fault, or the model.
