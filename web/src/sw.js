@@ -5,7 +5,8 @@
  * come from the newest such build, files with a hash in their name from whichever build has them. A build's cache goes when
  * a newer one is in place and no page of it lives (every page holds a Web Lock). Files are checked against site.json before
  * they are kept, and kept with the headers that a host may not send: the MIME type, isolation (COOP, COEP, CORP) and a
- * Content-Security-Policy. Nothing outside this scope's own caches is touched.
+ * Content-Security-Policy. What the page fetched and checked is there already (keep.js). Nothing outside this scope's own
+ * caches is touched.
  */
 
 /// <reference lib="webworker" />
