@@ -62,7 +62,7 @@ session = InferenceSession("count.onnx")
 def count(
     picture: Image,
     things_are: Literal["darker", "brighter"] = "darker",
-    contrast: Annotated[float, Number(min=0.02, max=0.5, step=0.01, slider=True)] = 0.1,
+    contrast: Annotated[float, Number(min=0.02, max=0.3, step=0.01, slider=True)] = 0.1,
     smallest: Annotated[int, Number(min=1, max=2000)] = 30,
 ) -> tuple[Mask, Table]:
     """How many separate things are there?"""

@@ -9,9 +9,13 @@ def model():
     Outputs: labels i64 [1, 1, H, W], area f32 [n + 1], brightness f32 [n + 1] (index 0 is the background).
     """
     node = helper.make_node
+    same = "SAME_UPPER"
     nodes = [
-        node("AveragePool", ["grey"], ["smooth"], "smooth", kernel_shape=[5, 5], pads=[2, 2, 2, 2]),
-        node("AveragePool", ["smooth"], ["around"], "around", kernel_shape=[101, 101], pads=[50, 50, 50, 50]),
+        node("AveragePool", ["grey"], ["smooth"], "smooth", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+        node("AveragePool", ["smooth"], ["coarse"], "coarse", kernel_shape=[8, 8], strides=[8, 8], auto_pad=same),
+        node("AveragePool", ["coarse"], ["blurred"], "blurred", kernel_shape=[13, 13], pads=[6, 6, 6, 6]),
+        node("Shape", ["smooth"], ["extent"], "extent"),
+        node("Resize", ["blurred", "", "", "extent"], ["around"], "around", mode="linear"),
         node("Sub", ["smooth", "around"], ["difference"], "difference"),
         node("Mul", ["difference", "sign"], ["signed"], "signed"),
         node("Greater", ["signed", "contrast"], ["mask"], "mask"),

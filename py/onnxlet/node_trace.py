@@ -65,13 +65,14 @@ def merge_traces(traces: Iterable[tuple[Sequence[Event], float]]) -> list[Event]
     """One trace of several, whose clocks start at different moments.
 
     Args:
-        traces: events, and when their first run began, in seconds since the zero of the result.
+        traces: events, and when their last run ended, in seconds since the zero of the result. (When the first one began
+            tells less: a runtime that loads in the background only waits at first.)
     Returns: events in order of time, on one thread; what a GPU did beside it (thread below 0) on another one.
     """
     merged = []
-    for events, begin_s in traces:
-        first_us = min((event["ts"] for event in events if event["name"] == RUN), default=0)
-        shift_us = round(begin_s * 1e6) - first_us
+    for events, end_s in traces:
+        end_us = max((event["ts"] + event["dur"] for event in events if event["name"] == RUN), default=0)
+        shift_us = round(end_s * 1e6) - end_us
         for event in events:
             merged.append({**event, "ts": event["ts"] + shift_us, "pid": 0, "tid": 0 if event["tid"] >= 0 else 1})
     return sorted(merged, key=lambda event: event["ts"])

@@ -379,7 +379,6 @@ def test_a_lost_device_is_left_with_a_warning():
 
 def test_a_device_lost_between_the_parts_is_left_too():
     executable = load(elementwise("Neg", "Abs", "Neg"), Picky(refuse=["n1"], lost_after=2))
-    executable.run(["v3"], {"v0": X})  # in Python, to learn the types
     executable.run(["v3"], {"v0": X})
     with pytest.warns(RuntimeWarning, match="device lost"):
         (y,) = asyncio.run(executable.arun(["v3"], {"v0": X}))

@@ -106,7 +106,7 @@ class PartitionedExecutable:
         self._types: dict[str, Type] = {}
         self._learned = _Learned()
         self._crossed: dict[str, int] = {}
-        self._began: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()  # first runs, of executables
+        self._ended: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()  # last runs, by executable
         self.started_s = time.perf_counter()
         self._reason = ""
         self._fault = self._source.fault(provider.name)  # of a model that may have to be waited for: see `_work`
@@ -127,19 +127,19 @@ class PartitionedExecutable:
 
     def trace(self) -> list[Event]:
         """Events of the parts that ran, on one clock whose zero is `started_s` (see `base.Traced`)."""
-        return merge_traces([(e.trace(), self._began_s(e)) for e in self._traced()])
+        return merge_traces([(e.trace(), self._ended_s(e)) for e in self._traced()])
 
     async def atrace(self) -> list[Event]:
         """The same, awaited."""
-        return merge_traces([(await e.atrace(), self._began_s(e)) for e in self._traced()])
+        return merge_traces([(await e.atrace(), self._ended_s(e)) for e in self._traced()])
 
     def _traced(self) -> list[Traced]:
         """What ran under profiling and is still there."""
         executables: list[Any] = [self._whole, self._python, *(stage.executable for stage in self._stages)]
-        return [e for e in executables if isinstance(e, Traced) and self._options.enable_profiling and e in self._began]
+        return [e for e in executables if isinstance(e, Traced) and self._options.enable_profiling and e in self._ended]
 
-    def _began_s(self, executable: Traced) -> float:
-        return self._began[executable] - self.started_s
+    def _ended_s(self, executable: Traced) -> float:
+        return self._ended[executable] - self.started_s
 
     def run(self, fetches: Sequence[str], feeds: Mapping[str, Value]) -> list[Value]:
         """Raises: Refused: the provider takes no node; else what the provider and the operators raise."""
@@ -150,9 +150,9 @@ class PartitionedExecutable:
                 call = step()
             except StopIteration as done:
                 return list(done.value)
-            self._began.setdefault(call.executable, time.perf_counter())
             try:
                 step = partial(work.send, call.executable.run(call.fetches, call.feeds))
+                self._ended[call.executable] = time.perf_counter()
             except OnnxletError as error:
                 step = partial(work.throw, error)
 
@@ -167,9 +167,9 @@ class PartitionedExecutable:
                 call = step()
             except StopIteration as done:
                 return list(done.value)
-            self._began.setdefault(call.executable, time.perf_counter())
             try:
                 step = partial(work.send, await call.executable.arun(call.fetches, call.feeds))
+                self._ended[call.executable] = time.perf_counter()
             except OnnxletError as error:
                 await self._source.fetch()  # whatever comes next needs the model, and cannot wait for it
                 step = partial(work.throw, error)
