@@ -65,8 +65,8 @@ def merge_traces(traces: Iterable[tuple[Sequence[Event], float]]) -> list[Event]
     """One trace of several, whose clocks start at different moments.
 
     Args:
-        traces: events, and when their last run ended, in seconds since the zero of the result. (When the first one began
-            tells less: a runtime that loads in the background only waits at first.)
+        traces: events, and when their last run ended, in seconds since the zero of the result. When the first one
+            began would tell less: a runtime that loads in the background only waits at first.
     Returns: events in order of time, on one thread; what a GPU did beside it (thread below 0) on another one.
     """
     merged = []
