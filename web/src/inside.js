@@ -13,6 +13,8 @@ import { bytes, count, duration, named, number, percent, t } from "./words.js";
 /** @typedef {<Q extends InsideQuestion>(what: Q, session?: number) => Promise<InsideAnswers[Q] | Failure>} Ask */
 
 const CROSSING_SHOWN = 6;
+/** A part with so few nodes says which without being opened: most often the ones that only Python has. */
+const NAMED_NODES = 3;
 const backends = /** @type {Record<string, string>} */ ({
   WebGpuExecutionProvider: "webgpu",
   CPUExecutionProvider: "wasm",
@@ -111,7 +113,9 @@ function where(provider) {
 
 /** @param {Placement["parts"][number]} part @param {string} id */
 function partItem({ provider, nodes }, id) {
-  const label = [h("span", { class: "part-where" }, where(provider)), " ", h("span", {}, count("nodes", nodes.length))];
+  const few = nodes.length <= NAMED_NODES ? nodes.map(([name, operator]) => operator || name).join(", ") : "";
+  const label = [h("span", { class: "part-where" }, where(provider)), " ", h("span", {}, count("nodes", nodes.length)), " ",
+    few && h("span", { class: "fine" }, few)];
   const names = nodes.map(([name, operator]) =>
     h("li", {}, h("span", { class: "mono" }, name), operator && operator !== name && h("span", { class: "fine" }, operator)));
   return h("li", { class: "part", "data-where": backends[provider] ?? "" },
@@ -131,9 +135,9 @@ function timeTable({ total_ms, other_ms, count: all, nodes }) {
   const longest = Math.max(...nodes.map(({ ms }) => ms), 0);
   const rows = nodes.map(({ node, operator, provider, ms }) =>
     h("tr", {},
-      h("td", { class: "mono" }, node), h("td", {}, operator), h("td", {}, where(provider)),
-      h("td", { class: "right" }, duration(ms)),
-      h("td", { class: "share" }, shareBar(longest ? ms / longest : 0, total_ms ? ms / total_ms : 0))));
+      h("td", { class: "mono" }, node), h("td", { class: "right" }, duration(ms)),
+      h("td", { class: "share" }, shareBar(longest ? ms / longest : 0, total_ms ? ms / total_ms : 0)),
+      h("td", {}, operator), h("td", {}, where(provider))));
   const notes = [
     t("times_total", { time: duration(total_ms), other: duration(other_ms) }),
     all > nodes.length && t("times_top", { n: nodes.length, all }),
@@ -141,7 +145,7 @@ function timeTable({ total_ms, other_ms, count: all, nodes }) {
     nodes.some(({ clock }) => clock === "gpu") && t("times_gpu"),
   ];
   return h("div", { class: "stack inside-times" },
-    table([t("node"), t("operator"), t("where"), t("time"), t("share")], rows, [3]),
+    table([t("node"), t("time"), t("share"), t("operator"), t("where")], rows, [1]),
     h("p", { class: "fine" }, notes.filter(Boolean).join(" ")));
 }
 
@@ -161,7 +165,7 @@ function comparison({ a, b, tensors, bad, tolerance_db, first, worst }) {
   return h("div", { class: "stack inside-comparison" },
     h("p", { class: bad ? "verdict bad" : "verdict" }, verdict),
     table([t("node"), t("operator"), t("value"), t("shape"), t("snr"), t("max_abs"), ""], rows, [4, 5]),
-    h("p", { class: "fine" }, t("compare_sides", { a, b })));
+    h("p", { class: "fine" }, t("compare_sides", { a: where(a), b: where(b) })));
 }
 
 /** @param {NodeDifference} row @param {boolean} first - the first one below the tolerance */
