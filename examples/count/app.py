@@ -12,7 +12,12 @@ import onnxlet
 from onnxlet import App, Image, InferenceSession, Mask, Number, Table
 
 
-@onnxlet.op("Components", domain="com.example")
+def labels_type(mask, *, connectivity=4):
+    """The type of `Components`, known before anything runs."""
+    return onnxlet.TensorType(onnxlet.DataType.INT64)
+
+
+@onnxlet.op("Components", domain="com.example", infer=labels_type)
 def Components(mask, *, connectivity=4):
     """Number the connected regions of a mask.
 

@@ -1,4 +1,4 @@
-"""The command line: build, serve, check. The only file of this package that reads the environment's settings."""
+"""The command line: build, serve, check, compare. The only file here that reads the environment's settings."""
 
 import argparse
 import json
@@ -26,6 +26,7 @@ examples:
   build.py app.py --out dist --host cloudflare          no file over 24 MiB
   build.py serve dist                                   look at it on http://localhost:8000/
   build.py check model.onnx                             will the page take this model?
+  build.py compare model.onnx int8.onnx                 at which node do two variants part?
 
 Downloads are kept in the user's cache folder, or where ONNXLET_CACHE says.
 """
@@ -34,7 +35,7 @@ Downloads are kept in the user's cache folder, or where ONNXLET_CACHE says.
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Returns: the exit status: 0 done, 1 failed with a sentence on stderr, 2 wrong usage."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    commands = {"build": _build, "serve": _serve, "check": _check}
+    commands = {"build": _build, "serve": _serve, "check": _check, "compare": _compare}
     command = given.pop(0) if given and given[0] in commands else "build"
     options = _parser(command).parse_args(given)
     if folder := os.environ.get("ONNXLET_CACHE"):
@@ -84,6 +85,20 @@ def _parser(command: str) -> argparse.ArgumentParser:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
         parser.add_argument("--no-isolation", action="store_true", help="send no headers, as a bare host does")
         parser.add_argument("--log", action="store_true", help="print every request")
+    elif command == "compare":
+        parser.description = "Run a model two ways and find the node at which they part, and the worst nodes."
+        parser.add_argument("model", type=Path, metavar="MODEL", help="an .onnx file")
+        parser.add_argument(
+            "against",
+            nargs="?",
+            default="NumpyExecutionProvider",
+            metavar="OTHER",
+            help="a variant of it, or a provider (default: NumpyExecutionProvider)",
+        )
+        parser.add_argument("--on", default="CPUExecutionProvider", metavar="PROVIDER", help="what runs MODEL")
+        parser.add_argument("--input", action="append", default=[], metavar="NAME=X.npy", help="else random values")
+        parser.add_argument("--dim", action="append", default=[], metavar="NAME=SIZE", help="of random values, else 1")
+        parser.add_argument("--tolerance", type=float, default=60, metavar="DB", help="wrong below (default: 60 dB)")
     else:
         parser.description = "Say whether a page can run a model, and what to do if not."
         parser.add_argument("models", nargs="+", type=Path, metavar="MODEL", help="an .onnx file")
@@ -120,6 +135,14 @@ def _serve(options: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             print()
     return 0
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from .compare import compare
+
+    found = compare(options.model, options.on, options.against, options.input, options.tolerance, options.dim)
+    print(found)
+    return 0 if found.first is None else 1
 
 
 def _check(options: argparse.Namespace) -> int:
