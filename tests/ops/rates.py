@@ -52,7 +52,7 @@ def main() -> None:
         took_s = time.perf_counter() - begin_s
         failed = [o for o in outcomes if o[1]]
         for name, error, *_ in failed:
-            print(f"{key} {name}: {reason(name, page=where == 'page') or error}")
+            print(f"{key} {name}: {reason(name, page=where == 'page', session=way == 'session') or error}")
         passed = len(cases) - len(failed)
         table.append(f"| {title} | {passed} of {len(cases)} | {passed / len(cases):.1%} |")
         print(f"{table[-1]} {took_s:.0f} s", flush=True)

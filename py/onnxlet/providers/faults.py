@@ -52,6 +52,9 @@ FAULTS = (
     Fault("DFT", (CPU, GPU), _always, _DFT),
     Fault("STFT", (CPU, GPU), _always, _DFT),
     Fault("MaxUnpool", (CPU, GPU), _has_input(2), "reads its indices as if output_shape had not been given"),
+    Fault(
+        "Dropout", (CPU, GPU), _has_input(2), "its seed draws other numbers in every runtime: here all draw the same"
+    ),
     Fault("Attention", (CPU, GPU), _has_output(3), "gives the scores with the causal mask in another place"),
 )
 _BY_OPERATOR: dict[str, list[Fault]] = {}
