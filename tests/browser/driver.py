@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -119,11 +120,11 @@ class Visit:
         return [(self.folder / path).read_bytes() for path in paths]
 
 
-def until(page: Page, expression: str) -> None:
-    """Wait for a JavaScript expression to hold. Playwright's own waiting breaks a strict policy."""
+def until(page: Page, condition: str | Callable[[], bool]) -> None:
+    """Wait for a JavaScript expression or a function to hold. Playwright's own waiting breaks a strict policy."""
     deadline = time.monotonic() + START_MS / 1000
-    while not page.evaluate(expression):
-        assert time.monotonic() < deadline, f"never came true: {expression}"
+    while not (condition() if callable(condition) else page.evaluate(condition)):
+        assert time.monotonic() < deadline, f"never came true: {condition}"
         page.wait_for_timeout(200)
 
 
