@@ -133,9 +133,10 @@ async def acompare(
     tolerance_db: float = 60.0,
 ) -> Comparison:
     """`compare` for a page without JSPI, where a session can only be awaited."""
-    for source in (model, a, b):
-        if isinstance(source, ModelSource):
-            await source.fetch()
+    model, a, b = (side if isinstance(side, str) and _is_provider(side) else _source(side) for side in (model, a, b))
+    for side in (model, a, b):
+        if isinstance(side, ModelSource):
+            await side.fetch()
     with closing(_Plan(model, a, b)) as plan:
         while names := plan.batch():
             plan.take(names, [await session.arun(names, dict(feeds)) for session in plan.sessions])

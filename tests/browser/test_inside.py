@@ -213,5 +213,5 @@ def test_a_planted_error_is_found_and_nodes_are_timed_however_python_waits(
         )
     assert first == "matmul3"
     assert bad >= 3
-    assert count >= 12, "onnxruntime may fuse MatMul and Add"
+    assert count >= 6, "onnxruntime may fuse each layer into one node, not more"
     assert where == PROVIDERS[backend]
