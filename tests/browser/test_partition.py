@@ -149,3 +149,23 @@ def test_cases_that_onnxruntime_web_refuses_are_answered(page: Page, name: str):
         for fetch, value in zip(fetches, values, strict=True):
             np.testing.assert_allclose(value.ravel(), run["expected"][fetch]["data"], atol=1e-5)
     assert placement["provider"] == PROVIDERS[page.backend]
+
+
+@pytest.mark.parametrize("channels", [3, 4, 9, 33])
+def test_a_convolution_is_right_whatever_its_number_of_channels(page: Page, channels: int):
+    rng = np.random.default_rng(channels)
+    x = rng.standard_normal((channels * 25, 2)).astype(np.float32)
+    w = rng.standard_normal((8, channels, 3, 3)).astype(np.float32)
+    nodes = [
+        helper.make_node("Reshape", ["x", "shape"], ["picture"]),
+        helper.make_node("Conv", ["picture", "w"], ["c"]),
+        helper.make_node("Neg", ["c"], ["y"]),
+    ]
+    constants = [
+        numpy_helper.from_array(w, "w"),
+        numpy_helper.from_array(np.array([1, channels, 10, 5]), "shape"),
+    ]
+    ((y,),), placement = page.run(model_of(nodes, initializer=constants), [{"x": x}], ["y"])
+    windows = np.lib.stride_tricks.sliding_window_view(x.reshape(channels, 10, 5), (3, 3), axis=(1, 2))
+    np.testing.assert_allclose(y[0], -np.einsum("chwij,ocij->ohw", windows, w), rtol=1e-3, atol=1e-4)
+    assert placement["provider"] == PROVIDERS[page.backend]

@@ -7,7 +7,7 @@ with `python -m tests.ops.rates --chromium`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..model import Model, Node
@@ -17,31 +17,40 @@ __all__ = ["PROVIDERS", "Fault", "known"]
 PROVIDERS = CPU, GPU = "CPUExecutionProvider", "WebGpuExecutionProvider"
 
 
+Shows = Callable[[Node, Mapping[str, Sequence[int]]], bool]
+
+
 class Fault(NamedTuple):
     """A kernel that answers wrongly.
 
     Args:
         providers: that have it.
-        shows: whether a node would meet it.
+        shows: whether a node would meet it, by itself and the dims of the model's constants.
         reason: what goes wrong.
     """
 
     operator: str
     providers: tuple[str, ...]
-    shows: Callable[[Node], bool]
+    shows: Shows
     reason: str
 
 
-def _always(node: Node) -> bool:
+def _always(node: Node, dims: Mapping[str, Sequence[int]]) -> bool:
     return True
 
 
-def _has_input(position: int) -> Callable[[Node], bool]:
-    return lambda node: len(node.inputs) > position and bool(node.inputs[position])
+def _has_input(position: int) -> Shows:
+    return lambda node, dims: len(node.inputs) > position and bool(node.inputs[position])
 
 
-def _has_output(position: int) -> Callable[[Node], bool]:
-    return lambda node: len(node.outputs) > position and bool(node.outputs[position])
+def _has_output(position: int) -> Shows:
+    return lambda node, dims: len(node.outputs) > position and bool(node.outputs[position])
+
+
+def _threes(node: Node, dims: Mapping[str, Sequence[int]]) -> bool:
+    """Whether a convolution's kernel reads channels by threes: C is a multiple of 3, not of 4, and more than 3."""
+    shape = dims.get(node.inputs[1], ()) if len(node.inputs) > 1 else ()
+    return len(shape) > 2 and shape[1] > 3 and shape[1] % 3 == 0 and shape[1] % 4 != 0 and shape[0] % 4 == 0
 
 
 _DFT = (
@@ -55,6 +64,7 @@ FAULTS = (
     Fault(
         "Dropout", (CPU, GPU), _has_input(2), "its seed draws other numbers in every runtime: here all draw the same"
     ),
+    Fault("Conv", (GPU,), _threes, "gives noise (-3 dB) where channels come by threes: found with silero-vad and onnxlet.compare"),
     Fault("Attention", (CPU, GPU), _has_output(3), "gives the scores with the causal mask in another place"),
 )
 _BY_OPERATOR: dict[str, list[Fault]] = {}
@@ -70,9 +80,10 @@ def known(model: Model, provider: str) -> dict[int, str]:
     from ..partition import nodes_within
 
     found = {}
+    dims = {tensor.name: tensor.dims for tensor in model.graph.initializers}
     for index, nodes in enumerate(nodes_within(model)):
         for node in nodes:
             for fault in _BY_OPERATOR.get(node.op_type, ()) if node.domain in ("", "ai.onnx") else ():
-                if provider in fault.providers and fault.shows(node):
+                if provider in fault.providers and fault.shows(node, dims):
                     found[index] = f"{node.op_type}: {fault.reason}"
     return found
