@@ -64,7 +64,7 @@ FAULTS = (
     Fault(
         "Dropout", (CPU, GPU), _has_input(2), "its seed draws other numbers in every runtime: here all draw the same"
     ),
-    Fault("Conv", (GPU,), _threes, "gives noise (-3 dB) where channels come by threes: found with silero-vad and onnxlet.compare"),
+    Fault("Conv", (GPU,), _threes, "gives noise (-3 dB) where it reads channels by threes, as in silero-vad"),
     Fault("Attention", (CPU, GPU), _has_output(3), "gives the scores with the causal mask in another place"),
 )
 _BY_OPERATOR: dict[str, list[Fault]] = {}
