@@ -62,6 +62,6 @@ def test_dropped_files_get_magikas_answers_without_a_network(visit, demo, host, 
                 said = f"{answer.output.label}: {answer.output.description} ({answer.output.mime_type})"
                 expect(view.result.locator(".output-text")).to_contain_text(said)
                 expect(view.result.locator(".headline strong")).to_have_text(str(answer.dl.label))
-                expect(view.result.locator(".bar.best .bar-score")).to_have_text(f"{answer.score:.0%}")
+                expect(view.result.locator(".bar.best .bar-score")).to_have_text(f"{answer.score:.1%}")
     finally:
         host.down = False

@@ -23,7 +23,7 @@ def test_downloads_that_break_off_once_heal(visit, cases, host):
     visitor = visit(cases, "plain+drop-once+drop-once~pyodide.asm.js+drop-once~ort.wasm.min.js")
     with host.watched() as asked:
         assert "error" not in visitor.start("waiting")
-    assert increments(visitor)
+        assert increments(visitor)
     again = [path.rsplit("/", 1)[1] for path, times in Counter(asked).items() if times > 1]
     for part in ("pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib", "ort.wasm.min.js", ".pack", ".onnx"):
         assert any(part in name for name in again), (part, again)
