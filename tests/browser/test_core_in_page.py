@@ -20,6 +20,12 @@ ONLY_IN_CPYTHON = {
     "onnxlet_build": "the build runs in CPython",
 }
 
+# Tests whose expected values are CPython's, with the reason.
+OTHERWISE_IN_WASM = {
+    "tests/ops/test_cases.py::test_a_reported_fault_does_not_occur[G13_cast_range]": "its second run casts NaN and "
+    "infinity to integers: the spec leaves the result open, and WebAssembly saturates",
+}
+
 
 def needs(path: Path) -> set[str]:
     """The packages that a test file imports as it loads, itself or through another test module."""
@@ -49,5 +55,6 @@ def python(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.mark.parametrize("path", HERE, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_the_cores_tests_pass_in_the_page(python: PagePython, path: Path) -> None:
-    status, output = python.pytest(path.relative_to(ROOT).as_posix(), tests=("core", "ops", "data"))
+    left_out = [f"--deselect={name}" for name in OTHERWISE_IN_WASM]
+    status, output = python.pytest(path.relative_to(ROOT).as_posix(), *left_out, tests=("core", "ops", "data"))
     assert status == 0, output
