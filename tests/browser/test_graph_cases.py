@@ -72,7 +72,9 @@ def put(python: PagePython, case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_a_reported_fault_does_not_occur_in_the_page(python: Any, case: str) -> None:
     put(python, case)
-    assert python.run(f"checked({case!r})") == python.provider
+    # a software adapter has no shader-f16: what computes in float16 goes to WebAssembly
+    half = case == "W06_io_dtypes" and python.provider == PROVIDERS["webgpu"]
+    assert python.run(f"checked({case!r})") == (PROVIDERS["wasm"] if half else python.provider)
 
 
 def test_casts_out_of_range_do_not_crash_and_leave_the_session_as_it_was(python: Any) -> None:

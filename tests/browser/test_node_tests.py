@@ -11,7 +11,7 @@ from tests.ops import generate_cases
 from tests.ops.exclusions import reason
 from tests.ops.node_cases import Case
 
-EVERY = {"CPUExecutionProvider": 4, "WebGpuExecutionProvider": 20}  # `python -m tests.ops.rates --chromium` runs all
+EVERY = {"CPUExecutionProvider": 8, "WebGpuExecutionProvider": 40}  # `python -m tests.ops.rates --chromium` runs all
 ONCE_WRONG = (
     "test_attention_4d_with_past_and_present_qk_matmul_bias_3d_mask_causal",
     "test_dft",
