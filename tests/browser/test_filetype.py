@@ -58,9 +58,8 @@ def test_dropped_files_get_magikas_answers_without_a_network(visit, demo, host, 
                 answer = magika.identify_bytes(data)
                 drop(page, name, data)
                 expect(view.field("file")).to_contain_text(name)
-                view.run(timeout_ms=120_000)  # on an emulated GPU
                 said = f"{answer.output.label}: {answer.output.description} ({answer.output.mime_type})"
-                expect(view.result.locator(".output-text")).to_contain_text(said)
+                expect(view.result.locator(".output-text")).to_contain_text(said, timeout=120_000)  # emulated GPU
                 expect(view.result.locator(".headline strong")).to_have_text(str(answer.dl.label))
                 expect(view.result.locator(".bar.best .bar-score")).to_have_text(f"{answer.score:.1%}")
     finally:

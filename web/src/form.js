@@ -10,6 +10,8 @@ import { inputs } from "./widgets/input/index.js";
 
 /** @typedef {FunctionSchema["inputs"][number]} Field */
 
+const GESTURES = new Set(["drawing", "image", "file", "audio"]);
+
 export class Form {
   /** @type {ReturnType<typeof part>[]} */
   #parts;
@@ -22,8 +24,8 @@ export class Form {
   constructor(schema, changed, live) {
     this.#parts = schema.inputs.map((field) => part(field, changed));
     this.element = h("div", { class: "fields" }, ...this.#parts.map(({ element }) => element));
-    /** One picture or drawing is an answer waiting to be asked for. */
-    this.runsItself = live || (schema.inputs.length === 1 && ["drawing", "image"].includes(schema.inputs[0]?.kind ?? ""));
+    /** One thing that is given in one gesture is an answer waiting to be asked for. */
+    this.runsItself = live || (schema.inputs.length === 1 && GESTURES.has(schema.inputs[0]?.kind ?? ""));
   }
 
   /**
