@@ -116,7 +116,7 @@ asked = onnxlet.InferenceSession("mlp.onnx", providers=providers).get_providers(
 FAULTS = {
     "nogpu": "this browser has no WebGPU",
     "noadapter": "WebGPU found no graphics adapter",
-    "hangadapter": "the graphics driver did not answer within 5 s",
+    "hangadapter": "the graphics driver did not answer within 10 s",
     "lostdevice": "the graphics device was lost",
     "nof16": "",
 }

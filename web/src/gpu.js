@@ -3,8 +3,8 @@
  * no navigator.gpu, no adapter, an adapter or a device that never comes, a device that is lost at once.
  */
 
-/** How long an adapter and a device may take together. Drivers that answer do so in under two seconds when cold. */
-const PROBE_MS = 5000;
+/** How long an adapter and a device may take together: under two seconds when cold, over five for an emulated one on a busy machine. */
+const PROBE_MS = 10_000;
 
 /** Adapters that compute on the processor, of Chromium, Mesa and Windows; not every one of them says that it is one. */
 const EMULATED = /swiftshader|llvmpipe|lavapipe|basic render/i;
