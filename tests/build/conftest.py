@@ -1,5 +1,6 @@
 """What the build's tests share: small apps written to a temporary folder."""
 
+import signal
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,11 @@ app = App(add, title="Add", examples=[2.0])
 '''
 
 WriteApp = Callable[..., Path]
+
+
+def heed_ctrl_c() -> None:
+    """For Popen's preexec_fn: shells start background jobs with Ctrl-C ignored, and so would their children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from onnxlet_build.cli import main
 
-from .conftest import WriteApp
+from .conftest import WriteApp, heed_ctrl_c
 
 BUILD = Path(__file__).parents[2] / "build.py"
 
@@ -60,7 +60,8 @@ def test_the_script_works_from_any_folder(tmp_path: Path) -> None:
 def test_serving_says_where_and_ends_with_ctrl_c(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("<p>front")
     command = [sys.executable, str(BUILD), "serve", str(tmp_path), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, text=True, preexec_fn=heed_ctrl_c) as process:
         assert process.stdout is not None
         assert re.search(r"http://localhost:\d+/ \(Ctrl-C ends it\)", process.stdout.readline())
         process.send_signal(2)

@@ -20,7 +20,7 @@ from onnxlet_build.manifest import Tree, safe_json, safe_names
 from onnxlet_build.progress import Reporter
 from onnxlet_build.site import Options, build_site
 
-from .conftest import ADD1, DATA, WriteApp
+from .conftest import ADD1, DATA, WriteApp, heed_ctrl_c
 
 BUILD = Path(__file__).parents[2] / "build.py"
 
@@ -140,6 +140,7 @@ def test_an_interrupted_build_leaves_nothing_behind(write_app: WriteApp, tmp_pat
         text=True,
         env=environment,
         cwd="/",
+        preexec_fn=heed_ctrl_c,
     )
     while not app.with_name("started").exists():
         assert process.poll() is None
