@@ -1,0 +1,77 @@
+"""Models of other libraries as ONNX, one file a library, each checked against that library's own answers.
+
+A source module has ``takes(thing)`` and ``export(thing, name)``; one whose models lie on disk also ``takes_file(path)``
+and ``open_file(path)``, which gives such a thing. They are asked in the order of `ORDER`; none imports its framework
+before it has said yes.
+"""
+
+import os
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from onnxlet.errors import BuildError
+
+from .exported import Export, library, library_roots, portable, verify
+
+__all__ = ["Export", "export", "library", "library_roots", "open_file", "portable", "verify"]
+
+# Whoever builds on another comes first: a LightGBM classifier is a scikit-learn estimator too, a transformer a
+# torch.nn.Module, a detector an .onnx file.
+ORDER = ("yolo", "transformers", "keras", "tfjs", "tensorflow", "boosting", "sklearn", "torch", "onnx")
+_TAKEN = (
+    "a fitted scikit-learn, LightGBM or XGBoost estimator, (torch.nn.Module, example inputs), a torch ExportedProgram, "
+    "a Keras or transformers model, an onnx.ModelProto, ONNX bytes, or a path"
+)
+_TAKEN_FILES = (
+    ".onnx, .pt2, .keras, .joblib, a LightGBM .txt, an XGBoost .json or .ubj, a TensorFlow SavedModel, a TensorFlow.js "
+    "model.json, a Hugging Face folder or id"
+)
+
+
+def export(thing: Any, name: str) -> Export:
+    """Turn a model of any library into ONNX.
+
+    Args:
+        thing: the model, or the path of one (see `open_file`).
+        name: of the .onnx file to be, for messages.
+    Raises: BuildError: nothing here takes it, it cannot be exported, or the export answers otherwise than the source.
+    """
+    if isinstance(thing, str | os.PathLike):
+        thing = open_file(thing)
+    for source in _sources():
+        if source.takes(thing):
+            made: Export = source.export(thing, name)
+            return made
+    raise BuildError(f"{name}: is made of {_kind(thing)}; expected {_TAKEN}")
+
+
+def open_file(path: str | os.PathLike[str]) -> Any:
+    """What a path stands for, as `export` takes it.
+
+    Args:
+        path: a file, a folder, or a Hugging Face id such as "owner/name".
+    Raises: BuildError: it is not there, or nothing here reads it.
+    """
+    where = Path(path)
+    for source in _sources():
+        if hasattr(source, "takes_file") and source.takes_file(where):
+            return source.open_file(where)
+    if not where.exists():
+        raise BuildError(f"{where}: is not there; check the path")
+    raise BuildError(f"{where}: is no model that the build reads; expected {_TAKEN_FILES}")
+
+
+def _sources() -> Iterator[ModuleType]:
+    for name in ORDER:
+        if find_spec(f"{__name__}.{name}"):
+            yield import_module(f".{name}", __name__)
+
+
+def _kind(thing: Any) -> str:
+    if thing is None:
+        return "nothing (None: does the function lack a `return`?)"
+    return f"{type(thing).__module__}.{type(thing).__qualname__}".removeprefix("builtins.")
