@@ -107,7 +107,7 @@ def _parser(command: str) -> argparse.ArgumentParser:
 
 
 def _build(options: argparse.Namespace) -> int:
-    from .report import print_rows, summarize
+    from .sizes import print_rows, summarize
     from .site import Options, build_site
 
     fetch.offline = options.offline
