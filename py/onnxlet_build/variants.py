@@ -1,11 +1,16 @@
 """What the build knows of one model's variants: the words that optimize, quantize, parity, choose and report share."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .accuracy import Accuracy
 
-__all__ = ["DEVICE_CLASSES", "ORIGINAL", "Candidate", "NodeError", "Proof", "Step"]
+if TYPE_CHECKING:
+    from .check import Finding
+
+__all__ = ["DEVICE_CLASSES", "ORIGINAL", "Candidate", "NodeError", "Proof", "Step", "Study"]
 
 ORIGINAL = "original"
 # What a visitor's machine may be, as site.json's `choice` names it; "python" is the core's own operators.
@@ -101,3 +106,51 @@ class Proof:
     f16: bool = False
     emulated: bool = False
     fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """All that the build found out about one model; what it did not do stays empty.
+
+    Args:
+        name: the model's file as the app opens it, such as "digits.onnx".
+        app: the title of the app.
+        source: a sentence: what the model was made from, and by what.
+        verified: a sentence: how its outputs were compared with the source library's; "" where they were not.
+        notes: sentences: what else happened on the way, or was left out (``--no-browser``).
+        findings: of `check`.
+        steps: of `optimize`, in their order.
+        candidates: ORIGINAL and every variant, the refused ones included.
+        proofs: of every candidate that a browser ran.
+        choice: the candidate's name by device class; reasons: a sentence for each.
+        budget: how much worse a variant may be, for people: "at most 1% of the best classes may differ".
+        calibration_from, evaluation_from: where the samples came from, such as "the app's examples".
+        seconds: what each stage took, by name, in the order of the stages.
+    """
+
+    name: str
+    app: str = ""
+    source: str = ""
+    verified: str = ""
+    notes: tuple[str, ...] = ()
+    findings: "tuple[Finding, ...]" = ()
+    steps: tuple[Step, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    proofs: tuple[Proof, ...] = ()
+    choice: Mapping[str, str] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    budget: str = ""
+    calibration_samples: int = 0
+    calibration_from: str = ""
+    evaluation_samples: int = 0
+    evaluation_from: str = ""
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def proven(self) -> bool:
+        """Whether a browser gave right answers with any variant."""
+        return any(proof.accuracy is not None and not proof.fault for proof in self.proofs)
+
+    def candidate(self, name: str) -> Candidate | None:
+        """The candidate of a name."""
+        return next((candidate for candidate in self.candidates if candidate.name == name), None)
