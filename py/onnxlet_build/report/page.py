@@ -1,0 +1,169 @@
+"""The page around the parts: template, style, the verdict above, what all models share below."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
+
+from .. import paths
+from ..sizes import Row
+from ..variants import ORIGINAL, Study
+from . import numbers, sections
+from .data import DEVICES, Context, accuracy_of, proof_for, times_faster, times_smaller
+from .markup import Child, Markup, code, el, join
+from .tables import Column, table
+from .verdict import proof_line
+
+__all__ = ["page", "style_hash"]
+
+_PARTS = (
+    sections.choice,
+    sections.model_charts,
+    sections.variants,
+    sections.nodes,
+    sections.refused,
+    sections.steps,
+    sections.findings,
+)
+
+
+def page(
+    studies: Sequence[Study], rows: Sequence[Row] | None, context: Context, verdicts: Sequence[Sequence[str]]
+) -> str:
+    """All of report.html.
+
+    Args:
+        verdicts: sentences for each study.
+    """
+    pairs = list(zip(studies, verdicts, strict=True))
+    values = {
+        "csp": join(_policy()),
+        "style": Markup(styles()),
+        "title": join(context.title or "Models"),
+        "about": _about(context),
+        "alarm": _alarm(studies),
+        "verdicts": join(_verdict(i, study, said, len(pairs) > 1) for i, (study, said) in enumerate(pairs)),
+        "models": join(_model(i, study) for i, study in enumerate(studies)),
+        "downloads": _downloads(rows),
+        "versions": _versions(context),
+        "commands": _commands(context),
+    }
+    return _fill(_read("report.html"), values)
+
+
+@cache
+def styles() -> str:
+    """The page's style: colours and type of the app's pages, then its own."""
+    base = (paths.WEB / "styles" / "base.css").read_text(encoding="utf-8")
+    return f"\n{base}{_read('report.css')}"
+
+
+def style_hash() -> str:
+    """base64 sha256 of the page's inline style, for a Content-Security-Policy."""
+    return base64.b64encode(hashlib.sha256(styles().encode()).digest()).decode()
+
+
+def _policy() -> str:
+    """The strictest that shows the page: no script, nothing from anywhere."""
+    return f"default-src 'none'; style-src 'sha256-{style_hash()}'; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+def _read(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _fill(template: str, values: Mapping[str, str]) -> str:
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], template)
+
+
+def _about(context: Context) -> Markup:
+    facts = [f"Built {context.time[:10]}" if context.time else "", context.browser and f"Proven in {context.browser}"]
+    return join(" · ".join(filter(None, facts)))
+
+
+def _alarm(studies: Sequence[Study]) -> Markup:
+    if not studies:
+        return el("p", "This site has no model.", class_="notice")
+    unproven = [study.name for study in studies if not study.proven]
+    if not unproven:
+        return Markup()
+    every = len(unproven) == len(studies)
+    what = "Nothing here was proven in a browser." if every else "Not every model was proven in a browser."
+    text = (
+        " The errors below are those of native ONNX Runtime on the build's machine, and browsers are known to "
+        "answer differently; what visitors load follows rules of thumb. "
+        "Build again without --no-browser, on a machine with Chromium, before you rely on "
+    )
+    named = [text, "it." if every else join([[", ".join(unproven)], "."])]
+    return el("div", el("strong", what), el("p", named), class_="alarm", role="note")
+
+
+def _verdict(number: int, study: Study, sentences: Sequence[str], several: bool) -> Markup:
+    name = el("h2", el("a", study.name, href=f"#model-{number}")) if several else None
+    said = [el("p", sentence, class_="verdict") for sentence in sentences]
+    return el("article", name, said, _tiles(study), class_="card")
+
+
+def _tiles(study: Study) -> Markup | None:
+    """The three or four numbers that a reader in a hurry looks for, of the first device class with a variant."""
+    device = next((d for d, name in study.choice.items() if name != ORIGINAL), next(iter(study.choice), ""))
+    candidate = study.candidate(study.choice.get(device, ""))
+    original = study.candidate(ORIGINAL)
+    if not candidate or not original:
+        return None
+    proof = proof_for(study, device)
+    ratio = times_smaller(study, candidate)
+    warm = times_faster(study, proof)[1] if proof else None
+    accuracy = accuracy_of(study, device)
+    tiles: list[tuple[str, Child, Child]] = []
+    if ratio is not None and candidate is not original:
+        tiles.append(("Download", numbers.smaller(ratio), _change(original.bytes, candidate.bytes)))
+    if warm is not None and candidate is not original:
+        tiles.append(("Speed", numbers.speed(warm), f"on {DEVICES.get(device, device)}, median of later runs"))
+    if accuracy and accuracy.top1 is not None:
+        where = f"the same best class on {numbers.count(accuracy.samples, 'sample')}"
+        tiles.append(("Answers", numbers.share(accuracy.top1), where))
+    elif accuracy:
+        where = f"signal to noise on {numbers.count(accuracy.samples, 'sample')}"
+        tiles.append(("Answers", numbers.decibels(accuracy.snr_db), where))
+    if line := proof_line(study):
+        tiles.append(("Proof", line.split(" right")[0], "right " + line.split("right ")[1]))
+    drawn = [el("div", el("dt", a), el("dd", el("strong", b), el("span", c))) for a, b, c in tiles]
+    return el("dl", drawn, class_="tiles") if drawn else None
+
+
+def _change(before: int, after: int) -> str:
+    return f"{numbers.size(before)} → {numbers.size(after)}"
+
+
+def _model(number: int, study: Study) -> Markup:
+    app = f" in {study.app}" if study.app else ""
+    heading = el("h2", code(study.name), el("span", app, class_="fine"), id=f"model-{number}")
+    return el("article", heading, sections.origin(study), [make(study) for make in _PARTS], class_="model")
+
+
+def _downloads(rows: Sequence[Row] | None) -> Markup:
+    if not rows:
+        return Markup()
+    cells: list[list[Child]] = [
+        [row.group, f"{row.files:,}", numbers.size(row.bytes), numbers.size(row.brotli_bytes)] for row in rows
+    ]
+    columns = [Column("Part of the site", head=True), Column("Files", number=True), Column("Size", number=True)]
+    columns.append(Column("Sent with brotli", number=True))
+    note = "A visitor fetches what the device and the app need, once; the rest stays on the host."
+    listed = table("What the site holds", columns, cells)
+    return el("section", el("h2", "Downloads"), el("p", note, class_="fine"), listed, class_="part")
+
+
+def _versions(context: Context) -> Markup:
+    facts = [*context.versions.items(), ("machine", context.machine)]
+    facts += [("browser", context.browser or "none"), ("graphics adapter", context.adapter)]
+    return el("dl", [el("div", el("dt", n), el("dd", v)) for n, v in facts if v], class_="facts")
+
+
+def _commands(context: Context) -> Markup:
+    if not context.commands:
+        return Markup()
+    return join([el("h3", "To do it again"), el("pre", el("code", "\n".join(context.commands)), tabindex=0)])
