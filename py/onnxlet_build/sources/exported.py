@@ -99,18 +99,19 @@ def verify(
     """
     session = native_session(data, name)
     names = [output.name for output in session.get_outputs()]
+    do = f"; {remedy}" if remedy else ""
     worst_db, worst_abs = np.inf, 0.0
     for number, (one, wanted) in enumerate(zip(feeds, expected, strict=True), 1):
         try:
             answers = session.run(None, one)
         except Exception as error:  # onnxruntime's own exceptions derive from Exception only
             shapes = ", ".join(f"{key} {value.dtype}{list(value.shape)}" for key, value in one.items())
-            raise BuildError(f"{name}: its export fails on {shapes} ({error}); {remedy}") from error
+            raise BuildError(f"{name}: its export fails on {shapes} ({error}){do}") from error
         if len(wanted) != len(names):
-            raise BuildError(f"{name}: its export has {len(names)} outputs, {source} gives {len(wanted)}; {remedy}")
+            raise BuildError(f"{name}: its export has {len(names)} outputs, {source} gives {len(wanted)}{do}")
         for output, a, b in zip(names, wanted, answers, strict=True):
             where = f'{name}: output "{output}" of its export differs from {source} on input {number} of {len(feeds)}'
-            a, b = _alike(np.asarray(a), np.asarray(b), where, remedy)
+            a, b = _alike(np.asarray(a), np.asarray(b), where, do)
             gap = _gap(a, b)
             db = snr_db(a, b)
             near = gap <= atol + (rtol or 0) * np.abs(a) if a.dtype.kind in "fc" else gap == 0
@@ -119,7 +120,7 @@ def verify(
                 allowed = f"{least_db:g} dB" if rtol is None else f"a relative difference of {rtol:g}"
                 raise BuildError(
                     f"{where}: expected {a[at]!s}, got {b[at]!s} at {list(at)} "
-                    f"({np.count_nonzero(~near)} of {a.size} differ, {db:.0f} dB; allowed: {allowed}); {remedy}"
+                    f"({np.count_nonzero(~near)} of {a.size} differ, {db:.0f} dB; allowed: {allowed}){do}"
                 )
             worst_db, worst_abs = min(worst_db, db), max(worst_abs, float(gap.max(initial=0)))
     how = "equal" if worst_abs == 0 else f"{worst_db:.0f} dB, largest difference {worst_abs:.1e}"
@@ -142,13 +143,13 @@ def native_session(data: bytes, name: str) -> Any:
         raise BuildError(f"{name}: ONNX Runtime does not load it ({str(error).splitlines()[0]})") from error
 
 
-def _alike(a: Array, b: Array, where: str, remedy: str) -> tuple[Array, Array]:
+def _alike(a: Array, b: Array, where: str, do: str) -> tuple[Array, Array]:
     """Both arrays with one dtype: libraries compute in wider types than their exports, and keep texts as objects."""
     kinds = [
         {"O": "text", "U": "text", "S": "text", "f": "float", "c": "float"}.get(x.dtype.kind, "int") for x in (a, b)
     ]
     if a.shape != b.shape or kinds[0] != kinds[1]:
-        raise BuildError(f"{where}: expected {a.dtype}{list(a.shape)}, got {b.dtype}{list(b.shape)}; {remedy}")
+        raise BuildError(f"{where}: expected {a.dtype}{list(a.shape)}, got {b.dtype}{list(b.shape)}{do}")
     if kinds[0] == "text":
         return a.astype(str), b.astype(str)
     return (a.astype(b.dtype), b) if kinds[0] == "float" else (a.astype(np.int64), b.astype(np.int64))
