@@ -13,6 +13,7 @@ __all__ = ["Mark", "bar", "node_errors", "size_error"]
 # The plot's edges: percent of the width, pixels of the height.
 LEFT, RIGHT = 13.0, 97.0
 _LETTER = 6.8  # pixels, of the charts' type
+_AS_GOOD_DB = 90.0  # over this only rounding differs: such variants need no scale, which would crowd the others
 _LINE = 14
 _NARROW = 250  # pixels that the plot has on a phone: labels that keep apart there do so everywhere
 
@@ -29,11 +30,11 @@ class Mark:
 
 def size_error(marks: Sequence[Mark]) -> Markup:
     """Size along the width, signal-to-noise ratio upwards: the best variants are at the upper left."""
-    top, bottom, height = 44, 262, 312
-    finite = [mark.snr_db for mark in marks if math.isfinite(mark.snr_db)]
-    low = min(0, 20 * math.floor(min(finite, default=0) / 20))
-    high = max(40, 20 * math.ceil((max(finite, default=0) + 1) / 20))
-    step = max(20, 20 * math.ceil((high - low) / 100))
+    top, bottom, height = 56, 300, 352
+    scaled = [mark.snr_db for mark in marks if math.isfinite(mark.snr_db) and mark.snr_db < _AS_GOOD_DB]
+    low = min(0, 10 * math.floor(min(scaled, default=0) / 10))
+    high = max(40, 20 * math.ceil((max(scaled, default=0) + 1) / 20))
+    step = 10 if high - low <= 60 else 20 * math.ceil((high - low) / 120)
     unit, name = _unit(max((mark.bytes for mark in marks), default=1))
     ticks = _ticks(max((mark.bytes for mark in marks), default=1) / unit)
 
@@ -41,16 +42,17 @@ def size_error(marks: Sequence[Mark]) -> Markup:
         return LEFT + (RIGHT - LEFT) * 0.94 * count_bytes / unit / ticks[-1]
 
     def y(snr_db: float) -> float:
-        if snr_db == math.inf:
-            return top - 20  # a line of its own above the scale
-        return bottom - (bottom - top) * (max(snr_db if math.isfinite(snr_db) else low, low) - low) / (high - low)
+        if snr_db > high:
+            return top - 28  # a line of its own above the scale
+        return bottom - (bottom - top) * (snr_db - low if math.isfinite(snr_db) else 0) / (high - low)
 
-    levels = [(y(db), f"{db} dB") for db in range(low, high + 1, step)] + [(y(math.inf), "equal")]
+    levels = [(y(db), f"{db} dB") for db in range(low, high + 1, step)] + [(y(math.inf), f"> {high} dB")]
     grid = [_level(at, text) for at, text in levels]
     grid += [_below(x(tick * unit), bottom + 20, f"{tick:g}") for tick in ticks]
     grid.append(_below((LEFT + RIGHT) / 2, bottom + 42, f"size of the file, {name}"))
     places = [(x(mark.bytes), y(mark.snr_db)) for mark in marks]
-    drawn = [_point(mark, *place) for mark, place in zip(marks, places, strict=True)]
+    pairs = sorted(zip(marks, places, strict=True), key=lambda pair: pair[0].kind == "chosen")  # above the others
+    drawn = [_point(mark, *place) for mark, place in pairs]
     words = "; ".join(
         f"{mark.name}: {numbers.size(mark.bytes)}, {numbers.decibels(mark.snr_db)}, {mark.kind}" for mark in marks
     )
@@ -89,7 +91,7 @@ def _labels(marks: Sequence[Mark], places: Sequence[tuple[float, float]]) -> lis
     for i in order:
         text, (x, y) = shortened(marks[i].name, 20), places[i]
         width = len(text) * _LETTER + 4
-        for shift, side in ((d, s) for d in (0, -_LINE, _LINE, -2 * _LINE, 2 * _LINE) for s in (1, -1)):
+        for shift, side in ((d, s) for d in (0, -_LINE, _LINE, -2 * _LINE, 2 * _LINE, 3 * _LINE) for s in (1, -1)):
             start = x * scale + 13 if side > 0 else x * scale - 13 - width
             box = (start, y + shift - 6, start + width, y + shift + 6)
             inside = box[0] >= LEFT * scale and box[2] <= 100 * scale and box[1] >= 2
@@ -109,7 +111,7 @@ def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float,
 
 def node_errors(errors: Sequence[NodeError], name: str) -> Markup:
     """Noise of every node's output along the graph: the taller, the farther from the original; floats are marked."""
-    top, bottom, height = 16, 176, 232
+    top, bottom, height = 16, 216, 272
     finite = [e.snr_db for e in errors if math.isfinite(e.snr_db)]
     quiet = min(120, 20 * math.ceil((max(finite, default=20) + 1) / 20))
     loud = max(-20, 20 * math.floor(min(19.0, *finite, 19.0) / 20))

@@ -29,12 +29,23 @@ from ..accuracy import Accuracy
 from ..sizes import Row
 from ..variants import DEVICE_CLASSES, ORIGINAL, Candidate, Proof, Study
 
-__all__ = ["BACKENDS", "DEVICES", "Context", "document", "loaded_by", "proof_for", "times_faster", "times_smaller"]
+__all__ = [
+    "BACKENDS",
+    "DEVICES",
+    "RUNS_ON",
+    "Context",
+    "accuracy_of",
+    "document",
+    "loaded_by",
+    "proof_for",
+    "times_faster",
+    "times_smaller",
+]
 
 DEVICES = {
     "wasm": "WebAssembly",
     "webgpu": "WebGPU",
-    "webgpu-f16": "WebGPU with float16",
+    "webgpu-f16": "WebGPU (float16)",
     "python": "Python alone",
 }
 BACKENDS = {
@@ -44,7 +55,7 @@ BACKENDS = {
     "python": "Python",
 }
 # What a device class runs on, the backend that stands for it first.
-_RUNS_ON = {"wasm": ("wasm", "wasm-threads"), "webgpu": ("webgpu",), "webgpu-f16": ("webgpu",), "python": ("python",)}
+RUNS_ON = {"wasm": ("wasm", "wasm-threads"), "webgpu": ("webgpu",), "webgpu-f16": ("webgpu",), "python": ("python",)}
 _PACKAGES = ("onnxlet", "numpy", "onnx", "onnxruntime")
 
 
@@ -123,7 +134,7 @@ def loaded_by(study: Study, name: str) -> list[str]:
 def proof_for(study: Study, device: str) -> Proof | None:
     """The proof that stands for what a device class loads; None where no browser gave right answers with it."""
     of_choice = [p for p in study.proofs if p.variant == study.choice.get(device) and p.accuracy and not p.fault]
-    for backend in _RUNS_ON.get(device, (device,)):
+    for backend in RUNS_ON.get(device, (device,)):
         fitting = [proof for proof in of_choice if proof.backend == backend]
         if fitting:
             return next((proof for proof in fitting if proof.f16 == (device == "webgpu-f16")), fitting[0])

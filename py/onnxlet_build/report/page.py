@@ -14,7 +14,6 @@ from . import numbers, sections
 from .data import DEVICES, Context, accuracy_of, proof_for, times_faster, times_smaller
 from .markup import Child, Markup, code, el, join
 from .tables import Column, table
-from .verdict import proof_line
 
 __all__ = ["page", "style_hash"]
 
@@ -102,8 +101,14 @@ def _alarm(studies: Sequence[Study]) -> Markup:
 
 def _verdict(number: int, study: Study, sentences: Sequence[str], several: bool) -> Markup:
     name = el("h2", el("a", study.name, href=f"#model-{number}")) if several else None
-    said = [el("p", sentence, class_="verdict") for sentence in sentences]
+    said = [el("p", _stressed(sentence), class_="verdict") for sentence in sentences]
     return el("article", name, said, _tiles(study), class_="card")
+
+
+def _stressed(sentence: str) -> Markup:
+    """What it is about, before the colon, in bold."""
+    head, colon, rest = sentence.partition(": ")
+    return join([el("strong", head, ":"), f" {rest}"]) if colon else join(sentence)
 
 
 def _tiles(study: Study) -> Markup | None:
@@ -128,8 +133,16 @@ def _tiles(study: Study) -> Markup | None:
     elif accuracy:
         where = f"signal to noise on {numbers.count(accuracy.samples, 'sample')}"
         tiles.append(("Answers", numbers.decibels(accuracy.snr_db), where))
-    if line := proof_line(study):
-        tiles.append(("Proof", line.split(" right")[0], "right " + line.split("right ")[1]))
+    if study.proofs:
+        right = sum(1 for one in study.proofs if one.accuracy and not one.fault)
+        where = "pairs of variant and backend answered right"
+        tiles.append(
+            (
+                "Proof",
+                f"{right} of {len(study.proofs)}",
+                where + ("" if right == len(study.proofs) else "; the others are not offered"),
+            )
+        )
     drawn = [el("div", el("dt", a), el("dd", el("strong", b), el("span", c))) for a, b, c in tiles]
     return el("dl", drawn, class_="tiles") if drawn else None
 
@@ -160,7 +173,7 @@ def _downloads(rows: Sequence[Row] | None) -> Markup:
 def _versions(context: Context) -> Markup:
     facts = [*context.versions.items(), ("machine", context.machine)]
     facts += [("browser", context.browser or "none"), ("graphics adapter", context.adapter)]
-    return el("dl", [el("div", el("dt", n), el("dd", v)) for n, v in facts if v], class_="facts")
+    return el("dl", [el("div", el("dt", n), el("dd", v)) for n, v in facts if v], class_="facts short")
 
 
 def _commands(context: Context) -> Markup:

@@ -3,16 +3,23 @@
 from collections.abc import Iterator
 
 from ..accuracy import Accuracy
-from ..variants import ORIGINAL, Candidate, Proof, Study
+from ..variants import ORIGINAL, Candidate, NodeError, Proof, Study
 from . import charts, numbers
-from .data import BACKENDS, DEVICES, accuracy_of, loaded_by, proof_for, times_faster, times_smaller
+from .data import BACKENDS, DEVICES, RUNS_ON, accuracy_of, loaded_by, proof_for, times_faster, times_smaller
 from .markup import Child, Markup, code, el, join
 from .tables import Column, badge, part, table
 
 __all__ = ["choice", "findings", "model_charts", "nodes", "origin", "refused", "steps", "variants"]
 
 _NAME = 48  # characters of a node's name before its middle goes
-_WORST = 8  # nodes that are named under a chart
+_WORST = 8  # nodes that are named beside a chart
+# What runs a backend as a rule; the others are worth a word.
+_PROVIDERS = {
+    "wasm": "CPUExecutionProvider",
+    "wasm-threads": "CPUExecutionProvider",
+    "webgpu": "WebGpuExecutionProvider",
+    "python": "NumpyExecutionProvider",
+}
 
 
 def origin(study: Study) -> Markup | None:
@@ -48,7 +55,7 @@ def choice(study: Study) -> Markup | None:
                 DEVICES.get(device, device),
                 [el("strong", name), " ", _format(candidate)],
                 _size(study, candidate) if candidate else numbers.NONE,
-                "emulated, says nothing" if emulated else "1" if name == ORIGINAL and proof else numbers.speed(warm),
+                "unknown: emulated" if emulated else "1" if name == ORIGINAL and proof else numbers.speed(warm),
                 _answers(accuracy, original),
                 badge("proven", "good") if proof else badge("not proven", "bad"),
                 study.reasons.get(device, ""),
@@ -56,7 +63,7 @@ def choice(study: Study) -> Markup | None:
         )
     columns = [Column("Visitor's device", head=True), Column("loads"), Column("Size", number=True)]
     columns += [Column("Speed", number=True), Column("Answers"), Column("Proof"), Column("Why", wide=True)]
-    return part("What visitors load", table("What each kind of visitor's device loads", columns, rows))
+    return part("What visitors load", table("What each kind of visitor's device loads", columns, rows, style="stacked"))
 
 
 def _answers(accuracy: Accuracy | None, original: Candidate | None) -> str:
@@ -93,16 +100,15 @@ def model_charts(study: Study) -> Markup | None:
     ]
     figures = []
     if len(marks) > 1:
-        text = "Signal-to-noise ratio of the outputs on native ONNX Runtime; higher and further left is better."
-        caption = el("figcaption", text, " ", _key("chosen", "loaded by visitors"), _key("right", "within the budget"))
-        refusals = _key("refused", "refused") if any(mark.kind == "refused" for mark in marks) else None
+        text = "Signal to noise of the outputs on native ONNX Runtime; higher and further left is better."
+        keys = [("chosen", "loaded by visitors"), ("right", "within the budget"), ("refused", "refused")]
+        key = el("p", [_key(kind, words) for kind, words in keys if any(mark.kind == kind for mark in marks)])
         heading = el("h4", "Size and error")
-        figures.append(el("figure", heading, charts.size_error(marks), caption, refusals, class_="figure"))
-    times = [el("div", *_times(study, *key), class_="bars") for key in _backends(study)]
+        figures.append(el("figure", heading, charts.size_error(marks), el("figcaption", key, text), class_="figure"))
+    times = [el("div", *_times(study, *key), class_="backend") for key in _backends(study)]
     if times:
-        caption = el("figcaption", "Median of later runs as a share of the original's on the same backend: ")
-        note = join([caption, el("p", "shorter is faster; the line is the original.", class_="fine")])
-        figures.append(el("figure", el("h4", "Time of a run"), times, note, class_="figure"))
+        text = "Median of later runs; shorter is faster, and the line is the original on the same backend."
+        figures.append(el("figure", el("h4", "Time of a run"), times, el("figcaption", text), class_="figure"))
     return el("div", figures, class_="figures") if figures else None
 
 
@@ -146,7 +152,7 @@ def _times(study: Study, backend: str, f16: bool) -> list[Markup]:
         text = numbers.milliseconds(base.warm_ms) if name == ORIGINAL else numbers.speed(1 / value)
         rows.append([code(name, 24), charts.bar(value, largest, kind), text])
     columns = [Column("Variant", head=True), Column("Share of the original's time"), Column("Speed", number=True)]
-    return [heading, table(f"Times on {_backend(backend)}", columns, rows, style="bar-table", bare=True)]
+    return [heading, table(f"Times on {_backend(backend)}", columns, rows, style="bars")]
 
 
 def _backend(backend: str, f16: bool = False) -> str:
@@ -165,15 +171,15 @@ def variants(study: Study) -> Markup | None:
     metric = any(a.metric is not None for a in found)
     columns += [Column("Same best class", number=True)] * top1 + [Column("Metric", number=True)] * metric
     columns += [Column(name, number=True) for name in ("First answer", "Later answers", "Peak memory")]
-    columns += [Column("Ran on"), Column("Offered", wide=True)]
+    columns.append(Column("Offered", wide=True))
     groups = []
     for candidate in shown:
         native = ["Native ONNX Runtime", *_measures(candidate.accuracy, top1, metric)]
-        native += [numbers.NONE] * 3 + ["this machine", _native_verdict(candidate)]
+        native += [*[numbers.NONE] * 3, _native_verdict(candidate)]
         rows: list[list[Child]] = [native] if candidate.accuracy else []
         for proof in (p for p in study.proofs if p.variant == candidate.name):
-            rows.append([_backend(proof.backend, proof.f16), *_measures(proof.accuracy, top1, metric)])
-            rows[-1] += [*_speeds(study, proof), _ran_on(proof), _offered(study, candidate, proof)]
+            rows.append([_ran_on(proof), *_measures(proof.accuracy, top1, metric)])
+            rows[-1] += [*_speeds(study, proof), _offered(study, candidate, proof)]
         groups.append((_heading(study, candidate), rows))
     caption = "Every variant on every backend, against the original on native ONNX Runtime"
     note = "Errors are against the original on native ONNX Runtime, times against the original on the same backend."
@@ -203,13 +209,14 @@ def _speeds(study: Study, proof: Proof) -> list[Child]:
 
 
 def _ran_on(proof: Proof) -> Child:
-    if proof.accuracy is None and not proof.provider:
-        return numbers.NONE
-    where = [proof.provider.removesuffix("ExecutionProvider") or _backend(proof.backend)]
-    where += [numbers.count(proof.threads, "thread")] if proof.backend.startswith("wasm") else []
-    where += [proof.adapter] if proof.adapter and proof.backend == "webgpu" else []
-    parts = _placement(proof)
-    return [", ".join(where), el("span", parts, class_="under") if parts else None]
+    """The backend, and below it what else it depends on: threads, adapter, provider, how the graph was cut."""
+    where = [numbers.count(proof.threads, "thread")] if proof.backend == "wasm-threads" else []
+    where += [f"{proof.adapter}, emulated" if proof.emulated else proof.adapter] if proof.adapter else []
+    if proof.provider and proof.provider != _PROVIDERS.get(proof.backend):
+        where.append(proof.provider)
+    where.append(_placement(proof))
+    below = "; ".join(filter(None, where))
+    return [_backend(proof.backend, proof.f16), el("span", below, class_="under") if below else None]
 
 
 def _placement(proof: Proof) -> str:
@@ -231,9 +238,9 @@ def _offered(study: Study, candidate: Candidate, proof: Proof) -> Child:
         return [badge("not offered", "bad"), " ", candidate.refused]
     if proof.accuracy is None:
         return badge("not run", "wait")
-    loading = [d for d in loaded_by(study, candidate.name) if proof_for(study, d) is proof]
-    names = " and ".join(DEVICES.get(device, device) for device in loading)
-    return badge(f"loaded on {names}", "good") if loading else badge("right", "plain")
+    if any(proof.backend in RUNS_ON.get(device, (device,)) for device in loaded_by(study, candidate.name)):
+        return badge("loaded by visitors", "good")
+    return badge("right, not chosen", "plain")
 
 
 def _native_verdict(candidate: Candidate) -> Child:
@@ -248,11 +255,13 @@ def _heading(study: Study, candidate: Candidate) -> Child:
         facts.append(numbers.smaller(ratio))
     if candidate.float_nodes:
         facts.append(f"{numbers.count(len(candidate.float_nodes), 'node')} kept in float")
-    mark = badge("loaded by visitors", "good") if loaded_by(study, candidate.name) else None
+    devices = " and ".join(DEVICES.get(device, device) for device in loaded_by(study, candidate.name))
+    mark = badge(f"loaded on {devices}", "good") if devices else None
     return [
         el("span", candidate.name, class_="variant"),
         " ",
         mark,
+        " ",
         el("span", " · ".join(filter(None, facts)), class_="fine"),
     ]
 
@@ -274,28 +283,25 @@ def nodes(study: Study) -> Markup | None:
 def _node_figure(candidate: Candidate) -> Markup:
     errors = candidate.node_errors
     worst = sorted((e for e in errors if e.snr_db == e.snr_db), key=lambda e: e.snr_db)[:_WORST]
-    names = [
+    names: list[list[Child]] = [
         [
-            code(e.node or "(no name)", _NAME),
-            e.op_type,
+            [code(e.node or "(no name)", _NAME), el("span", _kept(e), class_="under")],
             numbers.decibels(e.snr_db),
-            "float" if e.float_kept else "quantized",
         ]
         for e in worst
     ]
-    columns = [
-        Column("Worst nodes", head=True),
-        Column("Operator"),
-        Column("Signal to noise", number=True),
-        Column("Kept in"),
-    ]
+    columns = [Column("Worst nodes", head=True), Column("Signal to noise", number=True)]
     key = [_key("stem", "quantized or after it")]
     if any(e.float_kept for e in errors):
         key.append(_key("kept", "kept in float, marked below as well"))
     chart = el("div", charts.node_errors(errors, candidate.name), el("figcaption", key))
     heading = el("h4", candidate.name, class_="variant")
-    listed = table(f"Worst nodes of {candidate.name}", columns, names, bare=True)
+    listed = table(f"Worst nodes of {candidate.name}", columns, names, style="bare")
     return el("figure", heading, el("div", chart, listed, class_="figures"), class_="figure")
+
+
+def _kept(one: NodeError) -> str:
+    return f"{one.op_type}, kept in float" if one.float_kept else one.op_type
 
 
 def refused(study: Study) -> Markup | None:
@@ -306,7 +312,9 @@ def refused(study: Study) -> Markup | None:
         rows.append([code(candidate.name, _NAME), _size(study, candidate), snr, candidate.refused])
     columns = [Column("Recipe", head=True), Column("Size", number=True), Column("Signal to noise", number=True)]
     columns.append(Column("Why it is not offered", wide=True))
-    return part("Refused", table("Recipes whose result is not offered", columns, rows)) if rows else None
+    return (
+        part("Refused", table("Recipes whose result is not offered", columns, rows, style="stacked")) if rows else None
+    )
 
 
 def steps(study: Study) -> Markup | None:
@@ -321,8 +329,12 @@ def steps(study: Study) -> Markup | None:
         ]
         for step in study.steps
     ]
-    columns = [Column("Step", head=True), Column(""), Column("Nodes", number=True), Column("Size", number=True)]
-    done = table("Steps of optimizing", [*columns, Column("What it did", wide=True)], rows) if rows else None
+    columns = [Column("Step", head=True), Column("Result"), Column("Nodes", number=True), Column("Size", number=True)]
+    done = (
+        table("Steps of optimizing", [*columns, Column("What it did", wide=True)], rows, style="stacked")
+        if rows
+        else None
+    )
     made = [
         el("details", el("summary", "How ", c.name, " was made"), el("ol", [el("li", s) for s in c.steps]), _floats(c))
         for c in study.candidates

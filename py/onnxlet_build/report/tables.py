@@ -30,30 +30,36 @@ def table(
     *,
     groups: Sequence[tuple[Child, Sequence[Sequence[Child]]]] = (),
     style: str = "",
-    bare: bool = False,
 ) -> Markup:
     """A table with headers, in a box that scrolls where the screen is narrow.
 
     Args:
         caption: for those who hear the page; a heading above says it to the others.
         groups: instead of `rows`, a heading and its rows, each.
-        bare: a small one, whose column names only readers of screens need, and which never scrolls.
+        style: "stacked" for cells below each other on a phone; "bare" or "bars" for a small one without a box.
     """
-    names = [el("th", column.name, scope="col", class_=column.style) for column in columns]
-    bodies = [el("tbody", [_row(columns, row) for row in rows])] if rows else []
+    names = [el("th", column.name, scope="col", role="columnheader", class_=column.style) for column in columns]
+    bodies = [el("tbody", [_row(columns, row) for row in rows], role="rowgroup")] if rows else []
     for heading, members in groups:
-        head = el("tr", el("th", heading, scope="rowgroup", colspan=len(columns)), class_="group")
-        bodies.append(el("tbody", head, [_row(columns, row) for row in members]))
-    parts = (el("caption", caption, class_="unseen"), el("thead", el("tr", names)), bodies)
-    whole = el("table", *parts, class_=f"{style} bare".strip() if bare else style or None)
-    return whole if bare else el("div", whole, class_="scroll", role="region", tabindex=0, aria_label=caption)
+        text = el("span", heading, class_="stay")
+        head = el("tr", el("th", text, scope="rowgroup", colspan=len(columns)), role="row", class_="group")
+        bodies.append(el("tbody", head, [_row(columns, row) for row in members], role="rowgroup"))
+    top = el("thead", el("tr", names, role="row"), role="rowgroup")
+    whole = el("table", el("caption", caption, class_="unseen"), top, bodies, role="table", class_=style or None)
+    if style in ("bare", "bars"):
+        return whole
+    return el("div", whole, class_="scroll", role="region", tabindex=0, aria_label=caption)
 
 
 def _row(columns: Sequence[Column], cells: Sequence[Child]) -> Markup:
-    pairs = zip(columns, cells, strict=True)
-    return el(
-        "tr", [el("th", c, scope="row") if column.head else el("td", c, class_=column.style) for column, c in pairs]
-    )
+    # The roles are what the elements mean anyway; style that lays a table out anew would take that from them.
+    drawn = [
+        el("th", cell, scope="row", role="rowheader")
+        if column.head
+        else el("td", cell, role="cell", class_=column.style, data_name=column.name)
+        for column, cell in zip(columns, cells, strict=True)
+    ]
+    return el("tr", drawn, role="row")
 
 
 def badge(text: str, kind: str) -> Markup:

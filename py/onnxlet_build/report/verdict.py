@@ -1,32 +1,35 @@
-"""The report in a sentence or two: what visitors load, what it saves them, and how sure we are."""
+"""The report in a few sentences: what visitors load, what it saves them, and how sure we are."""
 
 from ..accuracy import Accuracy
 from ..variants import ORIGINAL, Study
 from . import numbers
 from .data import DEVICES, Context, accuracy_of, loaded_by, proof_for, times_faster, times_smaller
 
-__all__ = ["agreement", "proof_line", "verdict"]
+__all__ = ["agreement", "verdict"]
 
 
 def verdict(study: Study, context: Context) -> list[str]:
     """A sentence for each variant that somebody loads, and one about the proof."""
     if not study.choice:
-        return [f"Nothing was chosen for visitors of {study.name}: the page decides by rules of thumb."]
-    names = list(dict.fromkeys(study.choice.values()))
-    return [_about(study, name, context) for name in names] + _unproven(study)
+        return [f"Nothing was chosen for visitors: the page loads {study.name} by rules of thumb."]
+    names = dict.fromkeys(study.choice.values())
+    return [*(_about(study, name) for name in names), _proof(study, context)]
 
 
-def _about(study: Study, name: str, context: Context) -> str:
+def _about(study: Study, name: str) -> str:
     devices = loaded_by(study, name)
-    who = f"On {_listed([DEVICES.get(device, device) for device in devices])}, visitors load"
+    who = f"Visitors on {_named(devices)} load"
     if name == ORIGINAL:
-        return f"{who} the original, unchanged{_where(study, devices, context)}."
-    said = [text for text in (_saving(study, name, devices), _answers(study, devices[0])) if text]
-    return f"{who} {name}: {', '.join(said) or 'nothing was measured'}{_where(study, devices, context)}."
+        return f"{who} the original, unchanged."
+    accuracy, original = accuracy_of(study, devices[0]), study.candidate(ORIGINAL)
+    said = _saving(study, name, devices)
+    if accuracy:
+        said += (", with " if said else "") + agreement(accuracy, original.accuracy if original else None)
+    return f"{who} {name}: {said or 'nothing was measured'}."
 
 
 def _saving(study: Study, name: str, devices: list[str]) -> str:
-    """Size and speed: one speed where all devices agree, else each with its device's name."""
+    """Size and speed; the speed with its device's name where devices differ."""
     candidate = study.candidate(name)
     ratio = times_smaller(study, candidate) if candidate else None
     said = [] if ratio is None else [numbers.smaller(ratio)]
@@ -35,20 +38,13 @@ def _saving(study: Study, name: str, devices: list[str]) -> str:
         proof = proof_for(study, device)
         warm = times_faster(study, proof)[1] if proof else None
         if warm is not None:
-            speeds.setdefault(numbers.speed(warm), []).append(DEVICES.get(device, device))
-    for speed, names in speeds.items():
-        said.append(speed if len(speeds) == 1 and len(names) == len(devices) else f"{speed} on {_listed(names)}")
-    return f"{', '.join(said)} than the original" if said and _compares(said[-1]) else ", ".join(said)
-
-
-def _compares(text: str) -> bool:
-    return any(word in text for word in ("smaller", "larger", "faster", "slower"))
-
-
-def _answers(study: Study, device: str) -> str:
-    accuracy = accuracy_of(study, device)
-    original = study.candidate(ORIGINAL)
-    return agreement(accuracy, original.accuracy if original else None) if accuracy else ""
+            speeds.setdefault(numbers.speed(warm), []).append(device)
+    for speed, where in speeds.items():
+        said.append(speed if where == devices else f"{speed} on {_named(where)}")
+    if not said:
+        return ""
+    end = " as the original" if said[-1].startswith(("as fast", "the same size")) else " than the original"
+    return _listed(said) + end
 
 
 def agreement(accuracy: Accuracy, original: Accuracy | None) -> str:
@@ -57,36 +53,32 @@ def agreement(accuracy: Accuracy, original: Accuracy | None) -> str:
     if accuracy.max_abs == 0 and not accuracy.fault:
         return f"the very same answers on {samples}"
     if accuracy.metric is not None and original is not None and original.metric is not None:
-        return f"{accuracy.metric:.3f} by the model's own metric, where the original has {original.metric:.3f}"
+        own = f"{accuracy.metric:.4g} by the model's own metric on {samples}"
+        return f"{own}, where the original has {original.metric:.4g}"
     if accuracy.top1 is not None:
         return f"the same best class on {numbers.share(accuracy.top1)} of {samples}"
-    return f"answers {numbers.decibels(accuracy.snr_db)} from the original's on {samples}"
+    return f"{numbers.decibels(accuracy.snr_db)} of signal to noise on {samples}"
 
 
-def _where(study: Study, devices: list[str], context: Context) -> str:
-    proofs = [(device, proof_for(study, device)) for device in devices]
-    right = [proof for _, proof in proofs if proof]
+def _proof(study: Study, context: Context) -> str:
+    if not study.proven:
+        return "No browser has shown that any of this is right."
+    proofs = {device: proof_for(study, device) for device in study.choice}
+    right = [proof for proof in proofs.values() if proof]
+    missing = [device for device, proof in proofs.items() if not proof]
     if not right:
-        return ""
-    missing = [DEVICES.get(device, device) for device, proof in proofs if proof is None]
-    browser = context.browser or "a real browser"
-    text = f"; proven in {browser}" + (f", but not on {_listed(missing)}" if missing else "")
+        return "No browser has shown that what visitors load is right."
+    text = f"Proven in {context.browser or 'a real browser'}"
+    text += f", but not on {_named(missing)}." if missing else "."
     if any(proof.emulated for proof in right):
-        text += ", where the graphics adapter was emulated, so that its speed says nothing"
+        text += " Its graphics adapter was emulated, so the speed on WebGPU is unknown."
     return text
 
 
-def _unproven(study: Study) -> list[str]:
-    return [] if study.proven else ["No browser has shown that any of this is right."]
-
-
-def proof_line(study: Study) -> str:
-    """Which candidates were shown to be right where: ``9 of 12 variants on 3 backends``."""
-    right = [proof for proof in study.proofs if proof.accuracy and not proof.fault]
-    variants = len({proof.variant for proof in study.proofs})
-    proven = len({proof.variant for proof in right})
-    backends = numbers.count(len({proof.backend for proof in right}), "backend")
-    return f"{proven} of {numbers.count(variants, 'variant')} right on {backends}" if right else ""
+def _named(devices: list[str]) -> str:
+    """Device classes in words; WebGPU means both of its kinds where both are there."""
+    both = "webgpu" in devices and "webgpu-f16" in devices
+    return _listed([DEVICES.get(device, device) for device in devices if not (both and device == "webgpu-f16")])
 
 
 def _listed(names: list[str]) -> str:
