@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -69,7 +70,7 @@ def save_feeds(path: Path, feeds: Mapping[str, Array], where: str) -> None:
         np.savez(stream, allow_pickle=False, **arrays)
 
 
-def load_feeds(path: Path) -> Feeds:
+def load_feeds(path: Path | IO[bytes]) -> Feeds:
     """One sample, as onnxruntime takes it: strings are objects again."""
     with np.load(path, allow_pickle=False) as stored:
         return {
