@@ -12,7 +12,7 @@ import onnx
 from onnxlet.dtypes import DataType
 from onnxlet.model import Graph, Model, Node, TensorType
 
-__all__ = ["Placement", "estimate_flop", "infer_types", "nodes", "place", "weight_bytes"]
+__all__ = ["Placement", "estimate_flop", "infer_types", "nodes", "place", "quantized_operators", "weight_bytes"]
 
 # ONNX Runtime Web 1.30: its WebGPU builds were compiled without these, even for nodes that would run on the CPU.
 _NOT_IN_GPU_BUILDS = {
@@ -28,6 +28,10 @@ _NOT_IN_GPU_BUILDS = {
 # Integer kernels exist for the CPU only; on WebGPU every such node would cross over and back.
 _CPU_ONLY = {"MatMulInteger", "ConvInteger", "DynamicQuantizeLinear", "DynamicQuantizeMatMul", "QLinearConv"}
 _CPU_ONLY |= {"QLinearMatMul", "QGemm", "MatMulIntegerToFloat", "QLinearAdd", "DynamicQuantizeLSTM"}
+
+_QUANTIZED = _CPU_ONLY | {"QuantizeLinear", "DequantizeLinear", "MatMulNBits", "MatMulBnb4", "GatherBlockQuantized"}
+_QUANTIZED |= {"QAttention", "QEmbedLayerNormalization", "QLinearConcat", "QLinearMul", "QLinearSigmoid"}
+_QUANTIZED |= {"QLinearAveragePool", "QLinearGlobalAveragePool", "QLinearLeakyRelu", "QLinearSoftmax", "QMoE"}
 
 # Below these, fetching a larger runtime and compiling shaders costs a visitor more than the GPU gives back:
 # 1 thread of wasm does 20-29 GFLOP/s, so 50 MFLOP are about 2 ms.
@@ -95,6 +99,11 @@ def _with_subgraphs(node: Node) -> Iterator[Node]:
         for value in values:
             if isinstance(value, Graph):
                 yield from _graph_nodes(value)
+
+
+def quantized_operators(model: Model) -> list[str]:
+    """Operators of a model that was quantized already, such as "MatMulInteger"; empty where it was not."""
+    return sorted({node.op_type for node in nodes(model)} & _QUANTIZED)
 
 
 def weight_bytes(model: Model) -> int:

@@ -48,22 +48,26 @@ class Kernels:
 
         A type that is not known is taken for one that the kernel has.
         """
-        if node.domain == "ai.onnx.ml":
+        entry = self._entry(node.domain, node.op_type)
+        by = entry["by"] if entry else -1
+        names = node.outputs[:1] if by < 0 else node.inputs[by : by + 1]
+        kind = self._types.get(names[0], DataType.UNDEFINED) if names else DataType.UNDEFINED
+        return self.offers(way, node.domain, node.op_type, kind)
+
+    def offers(self, way: str, domain: str, op_type: str, kind: DataType) -> bool:
+        """The same for an operator, in the model's opset, whose deciding input (or output) has a type."""
+        if domain == "ai.onnx.ml":
             return way == "wasm"
-        if node.op_type in _WITH_GRAPHS:
+        if op_type in _WITH_GRAPHS:
             return way != "webgpu"
-        versions = _table().get(f"{node.domain or 'ai.onnx'}::{node.op_type}", {})
-        opset = self._opsets.get(node.domain, 1) if node.domain else self._opsets.get("", 1)
-        since = max((version for version in versions if version <= max(opset, 7)), default=None)
-        if since is None:
+        entry = self._entry(domain, op_type)
+        if entry is None:
             return False
-        entry = versions[since]
-        kind = self.deciding_type(node, entry["by"])
-        if kind == DataType.UNDEFINED or node.op_type in ("If", "Loop"):
+        if kind == DataType.UNDEFINED or op_type in ("If", "Loop"):
             return bool(entry[way])
         return _NAMES[kind] in entry[way]
 
-    def deciding_type(self, node: Node, by: int) -> DataType:
-        """Type of the value that decides; UNDEFINED where it is not known."""
-        names = node.outputs[:1] if by < 0 else node.inputs[by : by + 1]
-        return self._types.get(names[0], DataType.UNDEFINED) if names else DataType.UNDEFINED
+    def _entry(self, domain: str, op_type: str) -> dict[str, Any] | None:
+        versions = _table().get(f"{domain or 'ai.onnx'}::{op_type}", {})
+        opset = max(self._opsets.get("", 1), 7) if domain in ("", "ai.onnx") else self._opsets.get(domain, 1)
+        return versions.get(max((since for since in versions if since <= opset), default=-1))
