@@ -1,21 +1,27 @@
 """The models of a site: prepared, placed, and written once each, whichever apps share them."""
 
+import json
+import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import onnx
 
 from onnxlet.dtypes import DataType
+from onnxlet.errors import BuildError
 from onnxlet.model import Model
 from onnxlet.providers import faults
 from onnxlet.source import NodeArg
 
+from .choose import Choice, computes_in_half
 from .convert import prepare
 from .fetch import sha256
 from .manifest import Tree
 from .models import infer_types, place
 from .progress import Reporter
+from .variants import ORIGINAL, Candidate, Proof
 
 __all__ = ["SiteModels"]
 
@@ -36,45 +42,78 @@ class SiteModels:
     def __init__(self, tree: Tree, report: Reporter) -> None:
         self._tree = tree
         self._report = report
-        self._ids: dict[str, str] = {}  # sha256 -> id
+        self._ids: dict[str, str] = {}  # sha256 of what is shipped -> id
         self.entries: dict[str, dict[str, Any]] = {}
 
-    def add(self, path: Path) -> str:
-        """Write a model unless it is there already. Returns: its id.
+    def add(
+        self,
+        path: Path,
+        candidates: Sequence[Candidate] = (),
+        proofs: Sequence[Proof] = (),
+        choice: Choice | None = None,
+        references: Sequence[tuple[Path, Path]] = (),
+    ) -> str:
+        """Write a model unless it is there already.
 
-        Raises: BuildError: the page cannot take it.
+        Args:
+            path: the model as the app opens it.
+            candidates, proofs: what was tried; ORIGINAL among them.
+            choice: which of them to ship. None ships the model itself, by rules of thumb.
+            references: pairs of .npz files for the visitor's own check: feeds, and the original's outputs.
+        Returns: its id.
+        Raises: BuildError: the page cannot take it, or no variant is right anywhere.
         """
-        prepared = prepare(path)
-        digest = sha256(prepared.data)
+        original = prepare(path)
+        placement = place(original.model, infer_types(onnx.load_model_from_string(original.data)))
+        names = list(dict.fromkeys(choice.by_class.values())) if choice else [ORIGINAL]
+        if choice and not names:
+            raise BuildError(f"{path.name}: no backend gives right answers: {'; '.join(choice.reasons.values())}")
+        files = {c.name: c.path for c in candidates if c.path}
+        prepared = [prepare(files[name]) if name in files else original for name in names]
+        digest = sha256(
+            json.dumps([[sha256(one.data) for one in prepared], names, choice and choice.by_class]).encode()
+        )
         if digest in self._ids:
             return self._ids[digest]
-        for change in prepared.changes:
+        for change in original.changes:
             self._report.note(f"{path.name}: {change}")
-        model_id = self._new_id(path.stem)
-        self._ids[digest] = model_id
-        placement = place(prepared.model, infer_types(onnx.load_model_from_string(prepared.data)))
-        signature = prepared.signature
+        model_id = self._ids[digest] = self._new_id(path.stem)
+        signature = original.signature
         metadata = signature.metadata
         self.entries[model_id] = {
             "name": path.name,
             "variants": [
                 {
-                    "parts": self._parts(path.stem, prepared.data, model_id),
-                    "bytes": len(prepared.data),
-                    "sha256": digest,
-                    "format": weight_format(prepared.model),
-                    "backends": list(placement.backends),
+                    "name": name,
+                    "parts": self._parts(one.data, model_id),
+                    "bytes": len(one.data),
+                    "sha256": sha256(one.data),
+                    "format": weight_format(one.model),
+                    "half": computes_in_half(one.model),
+                    "backends": _backends(name, choice) if choice else list(placement.backends),
+                    "error": _error(name, candidates, proofs, choice) if choice else None,
                 }
+                for name, one in zip(names, prepared, strict=True)
             ],
             "inputs": _args(signature.inputs),
             "outputs": _args(signature.outputs),
             "overridable": _args(signature.overridable),
             "metadata": {name: getattr(metadata, name) for name in metadata.__slots__},
-            "faults": _faults(prepared.model),
-            "prefer": list(placement.prefer),
-            "reason": placement.reason,
+            "faults": {name: why for one in prepared for name, why in _faults(one.model).items()},
+            "prefer": list(choice.prefer if choice else placement.prefer),
+            "reason": choice.reason if choice else placement.reason,
+            "choice": {device: names.index(name) for device, name in choice.by_class.items()} if choice else {},
+            "proven": choice is not None,
+            "references": [self._reference(model_id, number, pair) for number, pair in enumerate(references)],
         }
         return model_id
+
+    def _reference(self, model_id: str, number: int, pair: tuple[Path, Path]) -> dict[str, str]:
+        """Files that only a visitor's check fetches."""
+        return {
+            kind: self._tree.file(f"{model_id}-{kind}{number}.npz", file, f"verify:{model_id}")
+            for kind, file in zip(("feeds", "outputs"), pair, strict=True)
+        }
 
     def _new_id(self, stem: str) -> str:
         base = re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-") or "model"
@@ -83,13 +122,39 @@ class SiteModels:
             number += 1
         return model_id
 
-    def _parts(self, stem: str, data: bytes, model_id: str) -> list[str]:
+    def _parts(self, data: bytes, model_id: str) -> list[str]:
         limit = self._tree.limit_bytes or len(data)
         group = f"model:{model_id}"
         if len(data) <= limit:
             return [self._tree.file(f"{model_id}.onnx", data, group)]
         pieces = [data[at : at + limit] for at in range(0, len(data), limit)]
         return [self._tree.file(f"{model_id}.part{i}", piece, group) for i, piece in enumerate(pieces)]
+
+
+def _backends(name: str, choice: Choice) -> list[str]:
+    """Where a variant is right; Python, the last resort, may have the original unproven."""
+    right = choice.right.get(name, ())
+    return [*right, *(["python"] if choice.by_class.get("python") == name and "python" not in right else [])]
+
+
+def _error(
+    name: str, candidates: Sequence[Candidate], proofs: Sequence[Proof], choice: Choice
+) -> dict[str, Any] | None:
+    """How far a variant is from the original on the worst backend that it is offered on; JSON has no infinity."""
+    offered = choice.right.get(name, ())
+    found = [p.accuracy for p in proofs if p.variant == name and p.backend.partition("-")[0] in offered and p.accuracy]
+    if not found:
+        return None
+    worst = min(found, key=lambda accuracy: accuracy.snr_db)
+    native = next((c.accuracy for c in candidates if c.name == name), None)
+    return {
+        "samples": worst.samples,
+        "max_abs": worst.max_abs,
+        "snr_db": worst.snr_db if math.isfinite(worst.snr_db) else None,
+        "cosine": worst.cosine,
+        "top1": worst.top1,
+        "metric": native.metric if native else None,
+    }
 
 
 def weight_format(model: Model) -> str:
