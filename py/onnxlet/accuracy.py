@@ -98,6 +98,20 @@ class Measure:
         norm = math.sqrt(power * other)
         self._cosine[index] += float(np.abs(np.vdot(a, b))) / norm if norm else float(power == other)
 
+    def merge(self, other: "Measure") -> None:
+        """Add what another one gathered from other samples of the same outputs, in another process for one."""
+        for mine, theirs in (
+            (self._signal, other._signal),
+            (self._noise, other._noise),
+            (self._cosine, other._cosine),
+        ):
+            mine[:] = [a + b for a, b in zip(mine, theirs, strict=True)]
+        self._samples += other._samples
+        self._max_abs = max(self._max_abs, other._max_abs)
+        self._rows += other._rows
+        self._same_rows += other._same_rows
+        self._fault = self._fault or other._fault
+
     def _blame(self, index: int, what: str) -> None:
         self._fault = self._fault or f'output "{self._names[index]}" {what}'
 

@@ -1,0 +1,26 @@
+"""What the values of a model were on the calibration samples."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+__all__ = ["Range", "Ranges"]
+
+
+class Range(NamedTuple):
+    """One value over all samples; only finite elements count for the numbers.
+
+    Args:
+        low, high: the bounds that a recipe shall keep to.
+        largest: the largest magnitude that was seen, whatever the bounds.
+        least: the smallest magnitude other than 0; inf where all elements were 0.
+        finite: whether no element was NaN or infinite.
+    """
+
+    low: float
+    high: float
+    largest: float
+    least: float
+    finite: bool = True
+
+
+Ranges = Mapping[str, Range]  # by the value's name
