@@ -173,7 +173,7 @@ def test_a_model_without_a_name_that_no_app_opens_is_refused(inspect: Inspect, w
 
 def test_an_error_in_the_app_is_a_sentence_and_the_apps_own_traceback(inspect: Inspect, write_app: WriteApp) -> None:
     text = failure(inspect, write_app("def broken():\n    return 1 / 0\n\nbroken()\n"))
-    assert text.startswith("demo/app.py: fails when it runs (ZeroDivisionError: division by zero); fix it")
+    assert text.startswith("demo/app.py, line 2: fails when it runs (ZeroDivisionError: division by zero); fix it")
     assert 'app.py", line 2, in broken' in text
     assert "inspect_child" not in text
     assert "importlib" not in text

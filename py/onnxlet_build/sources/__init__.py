@@ -17,7 +17,7 @@ from onnxlet.errors import BuildError
 
 from .exported import Export, library, library_roots, portable, verify
 
-__all__ = ["Export", "export", "library", "library_roots", "open_file", "portable", "verify"]
+__all__ = ["Export", "export", "kind", "library", "library_roots", "open_file", "portable", "verify"]
 
 # Whoever builds on another comes first: a LightGBM classifier is a scikit-learn estimator too, a transformer a
 # torch.nn.Module, a detector an .onnx file.
@@ -46,7 +46,7 @@ def export(thing: Any, name: str) -> Export:
         if source.takes(thing):
             made: Export = source.export(thing, name)
             return made
-    raise BuildError(f"{name}: is made of {_kind(thing)}; expected {_TAKEN}")
+    raise BuildError(f"{name}: is made of {kind(thing)}; expected {_TAKEN}")
 
 
 def open_file(path: str | os.PathLike[str]) -> Any:
@@ -71,7 +71,12 @@ def _sources() -> Iterator[ModuleType]:
             yield import_module(f".{name}", __name__)
 
 
-def _kind(thing: Any) -> str:
+def kind(thing: Any) -> str:
+    """What a thing is, for people: the name of its class, or of the model's inside a wrapper of ours."""
     if thing is None:
         return "nothing (None: does the function lack a `return`?)"
-    return f"{type(thing).__module__}.{type(thing).__qualname__}".removeprefix("builtins.")
+    if isinstance(thing, tuple) and thing:
+        return kind(thing[0])
+    if type(thing).__module__.startswith(f"{__name__}.") and (parts := getattr(thing, "__dataclass_fields__", {})):
+        return kind(getattr(thing, next(iter(parts))))
+    return f"{type(thing).__module__}.{type(thing).__qualname__}".removeprefix("builtins.").removeprefix("__main__.")

@@ -27,8 +27,8 @@ __all__ = ["Torch", "export", "open_file", "takes", "takes_file"]
 OPSET = 18  # what torch.onnx is written for; it converts to others
 HALF_DB = 40.0  # float16 has 11 bits: 66 dB a step, less after a few layers
 _REMEDY = (
-    "rewrite the operation that it names (a branch on values: torch.where), try another opset=, or say which axes vary: "
-    "Torch(module, inputs, dynamic={input: {axis: name}})"
+    "rewrite the operation that it names (a branch on values: torch.where), try another opset=, or say which axes "
+    "vary: Torch(module, inputs, dynamic={input: {axis: name}})"
 )
 
 
