@@ -17,29 +17,52 @@ from .errors import InvalidInput
 from .providers.base import Value
 from .source import NodeArg
 
-__all__ = ["check", "describe", "public"]
+__all__ = ["FeedCheck", "describe", "public"]
+
+SEEN = 256  # shapes of a model that are kept in mind: enough for those that come back, little where each is new
 
 
-def check(
-    inputs: Sequence[NodeArg], overridable: Sequence[NodeArg], feeds: Mapping[str, Any], where: str = ""
-) -> dict[str, Value]:
-    """Check every feed and convert it.
+class FeedCheck:
+    """What one model may be fed.
 
     Args:
-        inputs: what the model needs; an ``optional(...)`` may be left out.
+        inputs: what it needs; an ``optional(...)`` may be left out.
         overridable: initializers that may be fed as well.
-        feeds: by input name.
         where: the model's name, for messages.
-    Raises: InvalidInput: a name, rank, size or dtype does not fit.
     """
-    if not isinstance(feeds, Mapping):
-        raise InvalidInput(f"feeds: expected a dict of input name to array, got {type(feeds).__name__}")
-    known = {a.name: a for a in (*inputs, *overridable)}
-    missing = [a.name for a in inputs if a.name not in feeds and not a.type.startswith("optional")]
-    extra = [name for name in feeds if name not in known]
-    if missing or extra:
-        raise InvalidInput(_names(inputs, overridable, feeds, missing, extra, where))
-    return {name: _convert(known[name], value) for name, value in feeds.items()}
+
+    def __init__(self, inputs: Sequence[NodeArg], overridable: Sequence[NodeArg], where: str = "") -> None:
+        self._inputs = inputs
+        self._overridable = overridable
+        self._where = where
+        self._args = {a.name: a for a in (*inputs, *overridable)}
+        self._needed = {a.name for a in inputs if not a.type.startswith("optional")}
+        self._seen: set[tuple[str, np.dtype[Any], tuple[int, ...]]] = set()
+
+    def __call__(self, feeds: Mapping[str, Any]) -> dict[str, Value]:
+        """Check every feed and convert it.
+
+        Args:
+            feeds: by input name.
+        Raises: InvalidInput: a name, rank, size or dtype does not fit.
+        """
+        if not isinstance(feeds, Mapping):
+            raise InvalidInput(f"feeds: expected a dict of input name to array, got {type(feeds).__name__}")
+        if not self._needed <= feeds.keys() <= self._args.keys():
+            raise InvalidInput(_names(self._inputs, self._overridable, feeds, self._where))
+        return {name: self._convert(name, value) for name, value in feeds.items()}
+
+    def _convert(self, name: str, value: Any) -> Value:
+        """The feed as providers take it; an array that was right as it came is right again in its dtype and shape."""
+        plain = type(value) is np.ndarray and value.flags.c_contiguous and value.flags.aligned
+        if plain and (name, value.dtype, value.shape) in self._seen:
+            return value
+        converted = _convert(self._args[name], value)
+        if plain and converted is value:
+            if len(self._seen) == SEEN:
+                self._seen.clear()
+            self._seen.add((name, value.dtype, value.shape))
+        return converted
 
 
 def describe(arg: NodeArg) -> str:
@@ -209,14 +232,10 @@ def _bit_dtype(kind: DataType) -> np.dtype[Any]:
     return kind.numpy if kind.bits < 8 and kind.numpy.kind in "iu" else np.dtype(np.uint8)
 
 
-def _names(
-    inputs: Sequence[NodeArg],
-    overridable: Sequence[NodeArg],
-    feeds: Mapping[str, Any],
-    missing: list[str],
-    extra: list[str],
-    where: str,
-) -> str:
+def _names(inputs: Sequence[NodeArg], overridable: Sequence[NodeArg], feeds: Mapping[str, Any], where: str) -> str:
+    missing = [a.name for a in inputs if a.name not in feeds and not a.type.startswith("optional")]
+    known = {a.name for a in (*inputs, *overridable)}
+    extra = [name for name in feeds if name not in known]
     takes = ", ".join(f"{a.name!r} ({describe(a)})" for a in inputs) or "no inputs"
     more = f", and optionally {', '.join(repr(a.name) for a in overridable)}" if overridable else ""
     model = f"model {where!r}: " if where else ""

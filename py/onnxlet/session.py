@@ -19,6 +19,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -384,7 +385,7 @@ class InferenceSession:
 
     def _exposing(self, fetches: Sequence[str]) -> InferenceSession | None:
         """A session of the same model with inner values as outputs, where the fetches name such; None where not."""
-        inner = [name for name in fetches if name not in {a.name for a in self._described().outputs}]
+        inner = [name for name in fetches if name not in self._outputs]
         if not inner:
             return None
         if self._inner is None or self._inner[0] != inner:
@@ -407,16 +408,25 @@ class InferenceSession:
             self._signature = known or self._source.signature()
         return self._signature
 
+    @cached_property
+    def _outputs(self) -> tuple[str, ...]:
+        return tuple(a.name for a in self._described().outputs)
+
+    @cached_property
+    def _check(self) -> _feeds.FeedCheck:
+        signature = self._described()
+        return _feeds.FeedCheck(signature.inputs, signature.overridable, self._source.name)
+
     def _prepare(
         self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None
     ) -> tuple[list[str], dict[str, Value]]:
-        signature = self._described()
+        outputs = self._outputs
         if isinstance(output_names, str):
             raise TypeError(f"output_names: expected a list of names, got the string {output_names!r}")
         if run_options is not None and run_options.terminate:
             raise InvalidInput("run: RunOptions.terminate is set, so nothing was run")
-        fetches = list(output_names) if output_names else [a.name for a in signature.outputs]
-        feeds = _feeds.check(signature.inputs, signature.overridable, input_feed, self._source.name)
+        fetches = list(output_names or outputs)
+        feeds = self._check(input_feed)
         for observe in observers:
             observe(self, fetches, feeds)
         return fetches, feeds

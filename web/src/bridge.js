@@ -1,7 +1,7 @@
 /**
  * ONNX Runtime Web for one app: chooses backends, starts the downloads, and gives Python its bridge.
  *
- *     const bridge = await createBridge({ site, root, app, backend: "auto", isolated: true, assets });
+ *     const bridge = await createBridge({ site, root, app, backend: "auto", isolated: true, assets, heap });
  *     await host.start(bridge, JSON.stringify(site.apps[0]));
  *     bridge.describe(); // {threads, reason, broken}: broken says why the worker has to be replaced, "" while it has not
  *
@@ -15,6 +15,7 @@ import { choose } from "./choose.js";
 import { Engine } from "./engine.js";
 
 /** @import { Assets } from "./assets.js" */
+/** @import { Heap } from "./crossing.js" */
 /** @import { BackendChoice, Progress, Site } from "./protocol.js" */
 
 /**
@@ -26,6 +27,7 @@ import { Engine } from "./engine.js";
  * @property {boolean} [isolated] false asks for one thread
  * @property {(p: Progress) => void} [onProgress] for files that another worker loads
  * @property {Assets} assets
+ * @property {Heap} heap Python's, once it runs
  */
 
 /**
@@ -33,15 +35,15 @@ import { Engine } from "./engine.js";
  * @param {BridgeOptions} options
  * @returns {Promise<Bridge | AtomicsBridge>}
  */
-export async function createBridge({ site, root, app, backend = "auto", isolated = true, onProgress, assets }) {
+export async function createBridge({ site, root, app, backend = "auto", isolated = true, onProgress, assets, heap }) {
   const entry = site.apps.find(({ name }) => name === app);
   if (!entry) throw new Error(`site.json has no app ${app}`);
   const plan = await choose(site, entry, backend, isolated);
   if (plan.waits === "atomics") {
     const client = await AtomicsClient.start({ site, root, isolated, backends: plan.backends, onProgress });
-    return new AtomicsBridge(plan, client);
+    return new AtomicsBridge(plan, heap, client);
   }
   const engine = new Engine(site, assets, isolated);
   engine.prefetch(plan.backends);
-  return new Bridge(plan, engine);
+  return new Bridge(plan, heap, engine);
 }

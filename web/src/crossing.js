@@ -1,13 +1,13 @@
 /**
- * What Python sees of ONNX Runtime Web: numbers, strings and buffers, nothing else.
+ * What Python sees of ONNX Runtime Web: numbers and strings, nothing else.
  *
- * A call crosses as one JSON string and its arrays; an answer as one JSON string and a function that fills arrays. So no
- * proxy outlives a call: Pyodide destroys the ones made for arguments when the returned promise settles. Array data is
- * copied once each way, between Python's heap and ONNX Runtime's own buffers.
+ * What a call always says (names, types, sizes, outputs) crosses once, as JSON; a run of it crosses as the addresses of its
+ * arrays in Python's heap. Array data is copied once each way, between that heap and ONNX Runtime's own buffers. Nothing of
+ * Python's is ever held here, so no proxy outlives a call.
  */
 
 import { OrtError } from "./runtime.js";
-import { packed } from "./tensors.js";
+import { itemBytes, packed, unpacked } from "./tensors.js";
 
 /** @import { PyProxy } from "pyodide/ffi" */
 /** @import { AtomicsClient } from "./atomics.js" */
@@ -15,41 +15,66 @@ import { packed } from "./tensors.js";
 /** @import { Plan } from "./choose.js" */
 /** @import { RawTensor } from "./tensors.js" */
 
-/** An answer, as Python reads it: `head` is JSON, {error} or {outputs: [[type, dims, strings?]], ms}. */
-export class Answer {
-  head;
-  #data;
+/** @typedef {() => Uint8Array} Heap Python's memory as it is now: it moves when it grows */
+/** @typedef {[name: string, type: string, dims: number[]]} Head what a run always says of a feed */
+
+/** One run of a call, as Python reads it. */
+export class Run {
+  /** JSON {outputs: [[type, dims, strings?]]} or {error}, or a promise of it that never rejects. @type {string | Promise<string>} */
+  answer = "";
+  #heap;
+  #heads;
+  /** @type {(number | string)[] | null} */
+  #given;
+  /** @type {Uint8Array[]} */
+  #data = [];
 
   /**
-   * @param {object} head
-   * @param {Uint8Array[]} data of the outputs that are no strings, in order
+   * @param {Heap} heap
+   * @param {Head[]} heads
+   * @param {(number | string)[]} given a feed each: the address of its elements, C-contiguous and aligned; JSON of strings
    */
-  constructor(head, data = []) {
-    this.head = JSON.stringify(head);
-    this.#data = data;
+  constructor(heap, heads, given) {
+    this.#heap = heap;
+    this.#heads = heads;
+    this.#given = given;
   }
 
-  /** Copy every output into an array of its size. @param {...PyProxy} targets */
-  fill(...targets) {
-    targets.forEach((target, i) => {
-      if (!this.#data[i].length) return; // an empty array has no buffer worth asking for
-      const buffer = bufferOf(target);
-      buffer.data.set(this.#data[i]);
-      buffer.release();
-    });
+  /**
+   * The feeds, as views of Python's heap. It may grow and leave them behind: whoever uses them looks, and asks once more.
+   * @returns {Record<string, RawTensor>}
+   */
+  feeds() {
+    const given = this.#given;
+    if (!given) throw new OrtError("ProviderError", "nobody waits for this run any more");
+    const heap = this.#heap();
+    return Object.fromEntries(this.#heads.map(([name, type, dims], i) => [name, [type, dims, dataOf(heap, type, dims, given[i])]]));
+  }
+
+  /** Keep the outputs until Python has made room for them. @param {RawTensor[]} outputs */
+  keep(outputs) {
+    const { heads, buffers } = packed(outputs);
+    this.#data = buffers;
+    return JSON.stringify({ outputs: heads });
+  }
+
+  /** Copy every output that is no strings into an array of its size. @param {...number} addresses */
+  fill(...addresses) {
+    const heap = this.#heap();
+    this.#data.forEach((data, i) => heap.set(data, addresses[i]));
     this.#data = [];
   }
 
-  /** @param {unknown} error */
-  static failure(error) {
-    const type = error instanceof OrtError ? error.type : "ProviderError";
-    return new Answer({ error: { type, message: error instanceof Error ? error.message : String(error) } });
+  /** The arrays are about to go. */
+  cancel() {
+    this.#given = null;
   }
 }
 
 /** The bridge where ONNX Runtime runs in Python's own worker. */
 export class Bridge {
   #engine;
+  #heap;
   waits;
   backend;
   /** JSON: the app's models by path, each with its id, inputs, outputs, metadata and the provider that runs it best. */
@@ -58,10 +83,12 @@ export class Bridge {
 
   /**
    * @param {Plan} plan
+   * @param {Heap} heap
    * @param {Engine} engine
    */
-  constructor(plan, engine) {
+  constructor(plan, heap, engine) {
     this.#plan = plan;
+    this.#heap = heap;
     this.#engine = engine;
     this.waits = plan.waits;
     this.backend = plan.backend;
@@ -103,18 +130,17 @@ export class Bridge {
 
   /**
    * @param {number} session
-   * @param {string} call JSON: {feeds: [[name, type, dims, strings?]], fetches: [name]}
-   * @param {...PyProxy} arrays of the feeds that are no strings, C-contiguous
-   * @returns {Promise<Answer>} never rejects
+   * @param {string} call JSON {feeds: Head[], fetches: string[]}
+   * @returns {(...given: (number | string)[]) => Run} starts a run; see Run's constructor
    */
-  async run(session, call, ...arrays) {
+  prepare(session, call) {
     const { feeds, fetches } = JSON.parse(call);
-    try {
-      const { head, buffers } = packed(await this.#engine.run(session, () => views(feeds, arrays), fetches));
-      return new Answer(head, buffers);
-    } catch (error) {
-      return Answer.failure(error);
-    }
+    return (...given) => {
+      const run = new Run(this.#heap, feeds, given);
+      const outputs = this.#engine.run(session, () => run.feeds(), fetches);
+      run.answer = outputs.then((values) => run.keep(values), failure);
+      return run;
+    };
   }
 
   /**
@@ -125,7 +151,7 @@ export class Bridge {
     try {
       return JSON.stringify({ events: await this.#engine.profile(session) });
     } catch (error) {
-      return Answer.failure(error).head;
+      return failure(error);
     }
   }
 
@@ -151,6 +177,7 @@ export class Bridge {
 /** The bridge where ONNX Runtime runs in a second worker, and this one blocks until it answers. */
 export class AtomicsBridge {
   #client;
+  #heap;
   #plan;
   waits;
   backend;
@@ -158,10 +185,12 @@ export class AtomicsBridge {
 
   /**
    * @param {Plan} plan
+   * @param {Heap} heap
    * @param {AtomicsClient} client
    */
-  constructor(plan, client) {
+  constructor(plan, heap, client) {
     this.#plan = plan;
+    this.#heap = heap;
     this.#client = client;
     this.waits = plan.waits;
     this.backend = plan.backend;
@@ -197,20 +226,30 @@ export class AtomicsBridge {
   /**
    * @param {number} session
    * @param {string} call
-   * @param {...PyProxy} arrays
+   * @returns {(...given: (number | string)[]) => Run} runs it, too
    */
-  runSync(session, call, ...arrays) {
-    const buffers = arrays.map(bufferOf);
+  prepare(session, call) {
+    const { feeds, fetches } = JSON.parse(call);
+    return (...given) => {
+      const run = new Run(this.#heap, feeds, given);
+      run.answer = this.#run(session, run, fetches);
+      return run;
+    };
+  }
+
+  /**
+   * @param {number} session
+   * @param {Run} run
+   * @param {string[]} fetches
+   */
+  #run(session, run, fetches) {
     try {
-      const { head, data } = this.#client.call(
-        { op: "run", session, ...JSON.parse(call) },
-        buffers.map((buffer) => buffer.data),
-      );
-      return new Answer(head, data);
+      const feeds = run.feeds();
+      const { heads, buffers } = packed(Object.values(feeds));
+      const { head, data } = this.#client.call({ op: "run", session, names: Object.keys(feeds), feeds: heads, fetches }, buffers);
+      return head.error ? JSON.stringify({ error: head.error }) : run.keep(unpacked(head.outputs, data));
     } catch (error) {
-      return Answer.failure(error);
-    } finally {
-      buffers.forEach((buffer) => buffer.release());
+      return failure(error);
     }
   }
 
@@ -232,31 +271,26 @@ export class AtomicsBridge {
 }
 
 /**
- * The feeds as views of Python's heap. Asking for a buffer may grow that heap and detach the views before it: whoever
- * uses them looks, and asks once more.
- * @param {[name: string, type: string, dims: number[], strings?: string[]][]} heads
- * @param {PyProxy[]} arrays
+ * @param {Uint8Array} heap
+ * @param {string} type
+ * @param {number[]} dims
+ * @param {number | string} given
  */
-function views(heads, arrays) {
-  const buffers = arrays.map(bufferOf);
-  /** @type {Record<string, RawTensor>} */
-  const feeds = {};
-  let i = 0;
-  for (const [name, type, dims, strings] of heads) feeds[name] = [type, dims, strings ?? buffers[i++].data];
-  return { feeds, done: () => buffers.forEach((buffer) => buffer.release()) };
+function dataOf(heap, type, dims, given) {
+  if (typeof given === "string") return JSON.parse(given);
+  const bytes = dims.reduce((product, size) => product * size, itemBytes(type));
+  return bytes ? heap.subarray(given, given + bytes) : new Uint8Array(); // whose address may be odd
 }
 
-/**
- * @param {PyProxy} array
- * @returns {{data: Uint8Array, release: () => void}}
- */
-function bufferOf(array) {
-  return /** @type {any} */ (array).getBuffer("u8");
+/** @param {unknown} error @returns {string} JSON {error} with the core's exception class */
+function failure(error) {
+  const type = error instanceof OrtError ? error.type : "ProviderError";
+  return JSON.stringify({ error: { type, message: error instanceof Error ? error.message : String(error) } });
 }
 
 /** @param {PyProxy} array */
 function copyOf(array) {
-  const buffer = bufferOf(array);
+  const buffer = /** @type {any} */ (array).getBuffer("u8");
   const copy = buffer.data.slice();
   buffer.release();
   return copy;

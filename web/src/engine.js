@@ -76,7 +76,7 @@ export class Engine {
 
   /**
    * @param {number} session
-   * @param {() => {feeds: Record<string, RawTensor>, done: () => void}} take gives the feeds when it is their turn
+   * @param {() => Record<string, RawTensor>} take gives the feeds when it is their turn
    * @param {string[]} fetches
    * @throws {OrtError}
    */

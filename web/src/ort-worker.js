@@ -7,9 +7,7 @@ import { ANSWERED, HEAD, NEEDS_ROOM, SIZE, TURN, layout, read, write } from "./a
 import { Engine } from "./engine.js";
 import { OrtError } from "./runtime.js";
 import { fetchThrough } from "./seam.js";
-import { packed } from "./tensors.js";
-
-/** @import { RawTensor } from "./tensors.js" */
+import { packed, unpacked } from "./tensors.js";
 
 /** @type {Engine} */
 let engine;
@@ -73,15 +71,14 @@ async function serve({ op, ...request }, data) {
 }
 
 /**
- * @param {{session: number, feeds: [string, string, number[], string[]?][], fetches: string[]}} request
+ * @param {{session: number, names: string[], feeds: [string, number[], string[]?][], fetches: string[]}} request
  * @param {Uint8Array[]} data
  */
-async function run({ session, feeds: heads, fetches }, data) {
-  /** @type {Record<string, RawTensor>} */
-  const feeds = {};
-  let i = 0;
-  for (const [name, type, dims, strings] of heads) feeds[name] = [type, dims, strings ?? data[i++]];
-  return packed(await engine.run(session, () => ({ feeds, done: () => {} }), fetches));
+async function run({ session, names, feeds: heads, fetches }, data) {
+  const values = unpacked(heads, data);
+  const feeds = Object.fromEntries(names.map((name, i) => [name, values[i]]));
+  const { heads: outputs, buffers } = packed(await engine.run(session, () => feeds, fetches));
+  return { head: { outputs }, buffers };
 }
 
 /**

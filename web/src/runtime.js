@@ -104,27 +104,23 @@ export class Runtime {
   /**
    * Compute. The feeds are views that may move between now and the run's turn: `take` gives them when it is due.
    * @param {Ort.InferenceSession} session
-   * @param {() => {feeds: Record<string, RawTensor>, done: () => void}} take
+   * @param {() => Record<string, RawTensor>} take
    * @param {string[]} fetches
-   * @returns {Promise<{outputs: RawTensor[], ms: number}>} in the order of fetches
+   * @returns {Promise<RawTensor[]>} in the order of fetches
    * @throws {OrtError}
    */
   run(session, take, fetches) {
     return this.#next(async () => {
       const ort = /** @type {typeof Ort} */ (await this.#loading);
       for (let again = false; ; again = true) {
-        const { feeds, done } = take();
-        const begin = performance.now();
+        const feeds = take();
         try {
           const answer = await this.#guard(session.run(tensors(ort, feeds), fetches));
-          const outputs = fetches.map((name) => raw(answer[name]));
-          return { outputs, ms: performance.now() - begin };
+          return fetches.map((name) => raw(answer[name]));
         } catch (error) {
           // Python may run, and its heap grow away from under a view, until ONNX Runtime has copied the last feed.
           const moved = Object.values(feeds).some(([, dims, data]) => data.length === 0 && !dims.includes(0));
           if (!moved || again) throw this.#runFailure(error);
-        } finally {
-          done();
         }
       }
     });

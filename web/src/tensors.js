@@ -49,10 +49,21 @@ export function bytesOf(array) {
 }
 
 /**
- * What a run gave, as JSON and buffers: strings ride in the JSON.
- * @param {{outputs: RawTensor[], ms: number}} result
+ * Tensors as JSON and buffers: strings ride in the JSON.
+ * @param {RawTensor[]} tensors
  */
-export function packed({ outputs, ms }) {
-  const heads = outputs.map(([type, dims, data]) => (Array.isArray(data) ? [type, dims, data] : [type, dims]));
-  return { head: { outputs: heads, ms }, buffers: outputs.flatMap(([, , data]) => (Array.isArray(data) ? [] : [data])) };
+export function packed(tensors) {
+  const heads = tensors.map(([type, dims, data]) => (Array.isArray(data) ? [type, dims, data] : [type, dims]));
+  return { heads, buffers: tensors.flatMap(([, , data]) => (Array.isArray(data) ? [] : [data])) };
+}
+
+/**
+ * The way back.
+ * @param {[string, number[], string[]?][]} heads
+ * @param {Uint8Array[]} buffers
+ * @returns {RawTensor[]}
+ */
+export function unpacked(heads, buffers) {
+  let i = 0;
+  return heads.map(([type, dims, strings]) => [type, dims, strings ?? buffers[i++]]);
 }

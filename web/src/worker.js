@@ -45,7 +45,7 @@ async function start(config, onProgress) {
     const failed = fetchThrough(assets);
     const python = new Python(site, app, assets, failed);
     const booting = python.boot();
-    const bridging = createBridge({ ...config, assets, onProgress: report });
+    const bridging = createBridge({ ...config, assets, onProgress: report, heap: () => python.heap });
     bridging.catch(() => {}); // awaited below, after Python
     await booting;
     step("python");
@@ -107,8 +107,7 @@ async function inside(what, of = 0) {
 function status() {
   if (!session) throw new Error("status() came before start()");
   const { python, bridge, host } = session;
-  const memory = /** @type {any} */ (python.pyodide)._module.HEAPU8.length;
-  return { ...JSON.parse(host.status()), waits: bridge.waits, memory_bytes: memory };
+  return { ...JSON.parse(host.status()), waits: bridge.waits, memory_bytes: python.heap.length };
 }
 
 /** @param {WireValue | null} input */

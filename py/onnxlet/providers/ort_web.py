@@ -1,20 +1,21 @@
 """WebGpuExecutionProvider and CPUExecutionProvider in the page: ONNX Runtime Web, behind the bridge of `bridge.js`.
 
-The bridge is an argument, and so is the way to wait, so this file imports nothing of the browser. A call crosses as one
-JSON string and the feeds' arrays, which JavaScript reads in place; results are written into arrays made here.
+The bridge is an argument, and so is the way to wait, so this file imports nothing of the browser. What a call always
+says crosses once, as JSON. A run of it crosses as the addresses of its arrays, which JavaScript reads in place; back
+come one string, and the numbers that JavaScript writes into arrays made here.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .. import protobuf
-from ..dtypes import DataType, Narrow, from_ort_type
+from ..dtypes import Array, DataType, Narrow, from_ort_type
 from ..errors import InvalidInput, InvalidModel, OnnxletError, ProviderError, Refused
 from ..options import ExecutionMode, GraphOptimizationLevel
 from ..partition import mentions
@@ -36,6 +37,7 @@ _LEVELS = {
     GraphOptimizationLevel.ORT_ENABLE_ALL: "all",
 }
 CPU = "CPUExecutionProvider"
+CALLS = 64  # that one session keeps prepared: enough for sizes that come back, little where each is new
 NO_WAITING = (
     "this browser cannot pause Python until the model has run: use `await session.arun(...)` in an `async def` app "
     "function, or choose the Python backend"
@@ -118,23 +120,24 @@ class WebExecutable:
         self._bridge = bridge
         self._session = session
         self._wait = wait
-        # looked up once: every lookup makes a proxy
-        self._run = bridge.run if bridge.waits != "atomics" else bridge.runSync
         self._blocks = bridge.waits == "atomics"
+        self._calls: dict[tuple[Any, ...], Callable[..., Any]] = {}  # what starts a run, by all that it says but values
+        self._answer = ""  # the last one, and what it says
+        self._outputs: list[_Output] = []
 
     def run(self, fetches: Sequence[str], feeds: Mapping[str, Value]) -> list[Value]:
         """Raises: ProviderError: the runtime failed, or nothing here can wait; Refused: it will not take the model."""
+        run = self._prepared(fetches, feeds)
         if self._blocks:
-            return _read(self._run(*self._call(fetches, feeds)))
+            return self._read(run.result(), run)
         if self._wait is None:
             raise ProviderError(NO_WAITING)
-        return _read(self._wait(self._run(*self._call(fetches, feeds))))
+        return self._read(self._wait(run), run)
 
     async def arun(self, fetches: Sequence[str], feeds: Mapping[str, Value]) -> list[Value]:
         """The same; other tasks run meanwhile, except where only blocking is possible."""
-        if self._blocks:
-            return self.run(fetches, feeds)
-        return _read(await self._run(*self._call(fetches, feeds)))
+        run = self._prepared(fetches, feeds)
+        return self._read(run.result() if self._blocks else await run, run)
 
     def trace(self) -> list[dict[str, Any]]:
         """Events so far (see `base.Traced`). Raises: ProviderError: nothing here can wait for them."""
@@ -154,41 +157,97 @@ class WebExecutable:
             self._bridge.release(self._session)
             self._session = 0
 
-    def _call(self, fetches: Sequence[str], feeds: Mapping[str, Value]) -> tuple[Any, ...]:
+    def _prepared(self, fetches: Sequence[str], feeds: Mapping[str, Value]) -> _Run:
         if not self._session:
             raise ProviderError("the session is closed")
-        heads: list[list[Any]] = []
-        arrays = []
         for name, value in feeds.items():
             if not isinstance(value, np.ndarray):
                 what = value.data_type.name if isinstance(value, Narrow) else type(value).__name__
                 raise Refused(f'input "{name}": ONNX Runtime Web cannot be fed a {what}')
-            if value.dtype.kind == "O":
-                heads.append([name, "string", value.shape, value.ravel().tolist()])
-            else:
-                heads.append([name, value.dtype.name, value.shape])
-                # JavaScript cannot ask an array without elements for its buffer
-                arrays.append(value if value.size else b"")
-        return (self._session, json.dumps({"feeds": heads, "fetches": list(fetches)}), *arrays)
+        said = (*fetches, *[(name, value.dtype, value.shape) for name, value in feeds.items()])
+        start = self._calls.get(said)
+        if start is None:
+            if len(self._calls) == CALLS:
+                self._calls.clear()
+            heads = [[name, _type_name(value.dtype), value.shape] for name, value in feeds.items()]
+            call = json.dumps({"feeds": heads, "fetches": list(fetches)})
+            start = self._calls[said] = self._bridge.prepare(self._session, call)
+        return _Run(start, list(feeds.values()))
+
+    def _read(self, answer: str, run: _Run) -> list[Value]:
+        """The outputs, in arrays of the caller's own."""
+        if answer != self._answer:
+            head = json.loads(answer)
+            if "error" in head:
+                raise _error(**head["error"])
+            self._answer, self._outputs = answer, [_Output(*output) for output in head["outputs"]]
+        results = [output.array() for output in self._outputs]
+        run.fill([array for array in results if array.dtype.kind != "O"])
+        return results
 
 
-def _read(answer: Any) -> list[Value]:
-    """The outputs, in arrays of the caller's own."""
-    head = json.loads(answer.head)
-    if "error" in head:
-        raise _error(**head["error"])
-    results: list[Value] = []
-    targets = []
-    for type_name, dims, *strings in head["outputs"]:
-        if strings:
-            array = np.empty(len(strings[0]), dtype=object)
-            array[:] = strings[0]
-            results.append(array.reshape(dims))
-        else:
-            results.append(np.empty(dims, dtype=type_name))
-            targets.append(results[-1])
-    answer.fill(*targets)
-    return results
+class _Run:
+    """One run. It starts when somebody waits for it.
+
+    `run_sync` takes all that `asyncio.isfuture` does, asks it at once for its result, and waits where that is a
+    promise. So Python pauses once, and the event loop has no part in it: the future that Pyodide makes of a promise,
+    with its two turns of the loop, costs ten times as much.
+    """
+
+    _asyncio_future_blocking = False  # by which `asyncio.isfuture` knows a future
+
+    def __init__(self, start: Callable[..., Any], feeds: Sequence[Array]) -> None:
+        self._start = start
+        self._feeds = feeds  # held here until JavaScript has read them
+        self._run: Any = None
+
+    def result(self) -> Any:
+        """Start. Returns: JavaScript's answer, or a promise of it."""
+        self._run = self._start(*map(_argument, self._feeds))
+        return self._run.answer
+
+    def add_done_callback(self, callback: Callable[[_Run], object], *, context: Any = None) -> None:
+        callback(self)
+
+    def __await__(self) -> Generator[Any, Any, str]:
+        try:
+            return (yield from self.result().__await__())
+        except BaseException:  # a task that is cancelled lets go of the feeds
+            self._run.cancel()
+            raise
+
+    def fill(self, outputs: Sequence[Array]) -> None:
+        """Have the outputs written that are no strings."""
+        self._run.fill(*map(_address, outputs))
+
+
+class _Output(NamedTuple):
+    """What an answer says of an output."""
+
+    type_name: str
+    shape: Sequence[int]
+    strings: Sequence[str] | None = None
+
+    def array(self) -> Array:
+        """Room for it, or the strings themselves."""
+        if self.strings is None:
+            return np.empty(self.shape, self.type_name)
+        array = np.empty(len(self.strings), dtype=object)
+        array[:] = self.strings
+        return array.reshape(self.shape)
+
+
+def _type_name(dtype: np.dtype[Any]) -> str:
+    return "string" if dtype.kind == "O" else dtype.name
+
+
+def _argument(array: Array) -> int | str:
+    """An array as a run takes it: its place in memory, or its strings."""
+    return json.dumps(array.ravel().tolist()) if array.dtype.kind == "O" else _address(array)
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 def _events(answer: str) -> list[dict[str, Any]]:

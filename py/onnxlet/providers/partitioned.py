@@ -96,6 +96,7 @@ class PartitionedExecutable:
 
     def __init__(self, provider: Provider, source: ModelSource, options: SessionOptions) -> None:
         self._provider = provider
+        self._understudy_for = provider.understudy if isinstance(provider, Understudied) else None
         self._source = source
         self._options = options
         self._whole: Executable | None = None
@@ -106,7 +107,7 @@ class PartitionedExecutable:
         self._types: dict[str, Type] = {}
         self._learned = _Learned()
         self._crossed: dict[str, int] = {}
-        self._ended: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()  # last runs, by executable
+        self._ended: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()  # last runs under profiling
         self.started_s = time.perf_counter()
         self._reason = ""
         self._fault = self._source.fault(provider.name)  # of a model that may have to be waited for: see `_work`
@@ -136,7 +137,7 @@ class PartitionedExecutable:
     def _traced(self) -> list[Traced]:
         """What ran under profiling and is still there."""
         executables: list[Any] = [self._whole, self._python, *(stage.executable for stage in self._stages)]
-        return [e for e in executables if isinstance(e, Traced) and self._options.enable_profiling and e in self._ended]
+        return [e for e in executables if isinstance(e, Traced) and e in self._ended]
 
     def _ended_s(self, executable: Traced) -> float:
         return self._ended[executable] - self.started_s
@@ -152,7 +153,8 @@ class PartitionedExecutable:
                 return list(done.value)
             try:
                 step = partial(work.send, call.executable.run(call.fetches, call.feeds))
-                self._ended[call.executable] = time.perf_counter()
+                if self._options.enable_profiling:
+                    self._ended[call.executable] = time.perf_counter()
             except OnnxletError as error:
                 step = partial(work.throw, error)
 
@@ -169,7 +171,8 @@ class PartitionedExecutable:
                 return list(done.value)
             try:
                 step = partial(work.send, await call.executable.arun(call.fetches, call.feeds))
-                self._ended[call.executable] = time.perf_counter()
+                if self._options.enable_profiling:
+                    self._ended[call.executable] = time.perf_counter()
             except OnnxletError as error:
                 await self._source.fetch()  # whatever comes next needs the model, and cannot wait for it
                 step = partial(work.throw, error)
@@ -227,7 +230,7 @@ class PartitionedExecutable:
                 self._cut_up(_Wrong(self._fault))
             if not (self._whole or self._stages):
                 raise ProviderError("the model is closed; open it again")
-            if aside := self._aside(feeds):
+            if aside := self._understudy_for and self._understudy_for(feeds):
                 return (yield from self._run_aside(*aside, fetches, feeds))
             try:
                 if self._whole and self._overridable.isdisjoint(feeds):
@@ -322,7 +325,7 @@ class PartitionedExecutable:
             for name in part.inputs:
                 self._types.setdefault(name, _type_of(values[name]))
             given = {name: values[name] for name in part.inputs}
-            if part.on_provider and (aside := self._aside(given)):
+            if part.on_provider and (aside := self._understudy_for and self._understudy_for(given)):
                 return (yield from self._run_aside(*aside, fetches, feeds))
             try:
                 executable = self._load(stage)
@@ -342,9 +345,6 @@ class PartitionedExecutable:
                 if name in read_later:
                     self._crossed[name] = _size_bytes(value)
         return [values[name] for name in fetches]
-
-    def _aside(self, feeds: Mapping[str, Value]) -> tuple[Provider, str] | None:
-        return self._provider.understudy(feeds) if isinstance(self._provider, Understudied) else None
 
     def _run_aside(self, provider: Provider, why: str, fetches: Sequence[str], feeds: Mapping[str, Value]) -> _Work:
         """Have this one run done by another provider, or in Python where that takes nothing of the model."""

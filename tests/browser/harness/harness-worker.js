@@ -18,7 +18,8 @@ async function start() {
   const assets = new Assets(site, root);
   const failed = fetchThrough(assets);
   const python = new Python(site, app, assets, failed);
-  const options = { site, root, app: app.name, assets, backend: query.get("backend"), isolated: query.get("isolated") === "1" };
+  const heap = () => python.heap;
+  const options = { site, root, app: app.name, assets, heap, backend: query.get("backend"), isolated: query.get("isolated") === "1" };
   const [pyodide, bridge] = await Promise.all([python.boot(), createBridge(options)]);
   pyodide.FS.mkdirTree("/app");
   const host = pyodide.pyimport("onnxlet.host");
