@@ -11,7 +11,7 @@ from .markup import Markup, el, shortened
 __all__ = ["Mark", "bar", "node_errors", "size_error"]
 
 # The plot's edges: percent of the width, pixels of the height.
-LEFT, RIGHT = 13.0, 97.0
+LEFT, RIGHT = 16.0, 97.0
 _LETTER = 6.8  # pixels, of the charts' type
 _AS_GOOD_DB = 90.0  # over this only rounding differs: such variants need no scale, which would crowd the others
 _LINE = 14
@@ -46,7 +46,7 @@ def size_error(marks: Sequence[Mark]) -> Markup:
             return top - 28  # a line of its own above the scale
         return bottom - (bottom - top) * (snr_db - low if math.isfinite(snr_db) else 0) / (high - low)
 
-    levels = [(y(db), f"{db} dB") for db in range(low, high + 1, step)] + [(y(math.inf), f"> {high} dB")]
+    levels = [(y(db), f"{db} dB") for db in range(low, high + 1, step)] + [(y(math.inf), f"{high}+ dB")]
     grid = [_level(at, text) for at, text in levels]
     grid += [_below(x(tick * unit), bottom + 20, f"{tick:g}") for tick in ticks]
     grid.append(_below((LEFT + RIGHT) / 2, bottom + 42, f"size of the file, {name}"))
@@ -93,7 +93,7 @@ def _labels(marks: Sequence[Mark], places: Sequence[tuple[float, float]]) -> lis
         width = len(text) * _LETTER + 4
         for shift, side in ((d, s) for d in (0, -_LINE, _LINE, -2 * _LINE, 2 * _LINE, 3 * _LINE) for s in (1, -1)):
             start = x * scale + 13 if side > 0 else x * scale - 13 - width
-            box = (start, y + shift - 6, start + width, y + shift + 6)
+            box = (start, y + shift - 7, start + width, y + shift + 6)
             inside = box[0] >= LEFT * scale and box[2] <= 100 * scale and box[1] >= 2
             if inside and not any(_overlap(box, other) for other in taken):
                 taken.append(box)

@@ -49,7 +49,7 @@ def _compared(ratio: float | None, more: str, less: str, same: str, margin: floa
 def decibels(value: float) -> str:
     """A signal-to-noise ratio: ``41.3 dB``; "equal" where there is no noise at all."""
     if math.isnan(value):
-        return NONE
+        return "NaN"
     return f"{value:.1f} dB" if math.isfinite(value) else "equal" if value > 0 else "no signal"
 
 

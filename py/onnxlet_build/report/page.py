@@ -164,8 +164,8 @@ def _downloads(rows: Sequence[Row] | None) -> Markup:
         [row.group, f"{row.files:,}", numbers.size(row.bytes), numbers.size(row.brotli_bytes)] for row in rows
     ]
     columns = [Column("Part of the site", head=True), Column("Files", number=True), Column("Size", number=True)]
-    columns.append(Column("Sent with brotli", number=True))
-    note = "A visitor fetches what the device and the app need, once; the rest stays on the host."
+    columns.append(Column("Brotli", number=True))
+    note = "A visitor fetches what the device and the app need, once; the rest stays on the host. Brotli is what hosts that compress send."
     listed = table("What the site holds", columns, cells)
     return el("section", el("h2", "Downloads"), el("p", note, class_="fine"), listed, class_="part")
 

@@ -1,18 +1,21 @@
 """The report's parts about one model, each a function of its study; a part without contents is None."""
 
+import math
 from collections.abc import Iterator
 
 from ..accuracy import Accuracy
 from ..variants import ORIGINAL, Candidate, NodeError, Proof, Study
 from . import charts, numbers
 from .data import BACKENDS, DEVICES, RUNS_ON, accuracy_of, loaded_by, proof_for, times_faster, times_smaller
-from .markup import Child, Markup, code, el, join
+from .markup import Child, Markup, code, el
 from .tables import Column, badge, part, table
 
 __all__ = ["choice", "findings", "model_charts", "nodes", "origin", "refused", "steps", "variants"]
 
 _NAME = 48  # characters of a node's name before its middle goes
 _WORST = 8  # nodes that are named beside a chart
+_LISTED = 40  # names in a list of nodes; all of them are in report.json
+_LONGEST = 3.0  # times of the original that a bar may show: longer ones are cut, or the others would be too short
 # What runs a backend as a rule; the others are worth a word.
 _PROVIDERS = {
     "wasm": "CPUExecutionProvider",
@@ -55,13 +58,13 @@ def choice(study: Study) -> Markup | None:
                 DEVICES.get(device, device),
                 [el("strong", name), " ", _format(candidate)],
                 _size(study, candidate) if candidate else numbers.NONE,
-                "unknown: emulated" if emulated else "1" if name == ORIGINAL and proof else numbers.speed(warm),
+                "unknown: emulated" if emulated else numbers.speed(None if name == ORIGINAL else warm),
                 _answers(accuracy, original),
                 badge("proven", "good") if proof else badge("not proven", "bad"),
                 study.reasons.get(device, ""),
             ]
         )
-    columns = [Column("Visitor's device", head=True), Column("loads"), Column("Size", number=True)]
+    columns = [Column("Visitor's device", head=True), Column("Loads"), Column("Size", number=True)]
     columns += [Column("Speed", number=True), Column("Answers"), Column("Proof"), Column("Why", wide=True)]
     return part("What visitors load", table("What each kind of visitor's device loads", columns, rows, style="stacked"))
 
@@ -105,10 +108,7 @@ def model_charts(study: Study) -> Markup | None:
         key = el("p", [_key(kind, words) for kind, words in keys if any(mark.kind == kind for mark in marks)])
         heading = el("h4", "Size and error")
         figures.append(el("figure", heading, charts.size_error(marks), el("figcaption", key, text), class_="figure"))
-    times = [el("div", *_times(study, *key), class_="backend") for key in _backends(study)]
-    if times:
-        text = "Median of later runs; shorter is faster, and the line is the original on the same backend."
-        figures.append(el("figure", el("h4", "Time of a run"), times, el("figcaption", text), class_="figure"))
+    figures += [_times(study, *key) for key in _backends(study)]
     return el("div", figures, class_="figures") if figures else None
 
 
@@ -130,29 +130,25 @@ def _backends(study: Study) -> Iterator[tuple[str, bool]]:
             yield backend, f16
 
 
-def _times(study: Study, backend: str, f16: bool) -> list[Markup]:
+def _times(study: Study, backend: str, f16: bool) -> Markup:
     proofs = [p for p in study.proofs if (p.backend, p.f16) == (backend, f16)]
-    heading = el("h5", _backend(backend, f16 and len({p.f16 for p in study.proofs if p.backend == backend}) > 1))
+    name = _backend(backend, f16)
+    heading = el("h4", "Time of a run: ", name)
     if any(proof.emulated for proof in proofs):
-        text = (
-            "The graphics adapter was emulated in software: its times say nothing about a real one, and are left out."
-        )
-        return [heading, el("p", text, class_="fine")]
-    rows = []
-    shares = {}
-    for proof in proofs:
-        warm = times_faster(study, proof)[1]
-        if warm is not None:
-            shares[proof.variant] = 1 / warm
-    largest = min(3.0, max(1.05, *shares.values(), 1.05))
-    for name, value in shares.items():
-        candidate = study.candidate(name)
-        kind = "original" if name == ORIGINAL else _kind(study, candidate) if candidate else "right"
-        base = next(proof for proof in proofs if proof.variant == name)
-        text = numbers.milliseconds(base.warm_ms) if name == ORIGINAL else numbers.speed(1 / value)
-        rows.append([code(name, 24), charts.bar(value, largest, kind), text])
+        text = "The graphics adapter was emulated in software. Its times say nothing about a real one and are left out."
+        return el("figure", heading, el("figcaption", text), class_="figure")
+    shares = {proof.variant: 1 / warm for proof in proofs if (warm := times_faster(study, proof)[1])}
+    milliseconds = {proof.variant: proof.warm_ms for proof in proofs}
+    largest = min(_LONGEST, max(1.05, *shares.values()))
+    rows: list[list[Child]] = []
+    for variant, value in shares.items():
+        candidate = study.candidate(variant)
+        kind = "original" if variant == ORIGINAL else _kind(study, candidate) if candidate else "right"
+        text = numbers.milliseconds(milliseconds[variant]) if variant == ORIGINAL else numbers.speed(1 / value)
+        rows.append([code(variant, 24), charts.bar(value, largest, kind), text])
     columns = [Column("Variant", head=True), Column("Share of the original's time"), Column("Speed", number=True)]
-    return [heading, table(f"Times on {_backend(backend)}", columns, rows, style="bars")]
+    caption = el("figcaption", "Median of later runs: shorter is faster, and the line is the original.")
+    return el("figure", heading, table(f"Times on {name}", columns, rows, style="bars"), caption, class_="figure")
 
 
 def _backend(backend: str, f16: bool = False) -> str:
@@ -282,7 +278,7 @@ def nodes(study: Study) -> Markup | None:
 
 def _node_figure(candidate: Candidate) -> Markup:
     errors = candidate.node_errors
-    worst = sorted((e for e in errors if e.snr_db == e.snr_db), key=lambda e: e.snr_db)[:_WORST]
+    worst = sorted(errors, key=lambda e: e.snr_db if e.snr_db == e.snr_db else -math.inf)[:_WORST]
     names: list[list[Child]] = [
         [
             [code(e.node or "(no name)", _NAME), el("span", _kept(e), class_="under")],
@@ -335,23 +331,21 @@ def steps(study: Study) -> Markup | None:
         if rows
         else None
     )
-    made = [
-        el("details", el("summary", "How ", c.name, " was made"), el("ol", [el("li", s) for s in c.steps]), _floats(c))
-        for c in study.candidates
-        if c.steps or c.float_nodes
-    ]
-    return part("How it was made", done, made) if done or made else None
+    made = [el("div", el("dt", c.name), el("dd", _recipe(c))) for c in study.candidates if c.steps or c.float_nodes]
+    listed = el("dl", made, class_="facts made") if made else None
+    return part("How it was made", done, listed) if done or made else None
 
 
 def _change(before: str, after: str) -> str:
     return before if before == after else f"{before} → {after}"
 
 
-def _floats(candidate: Candidate) -> Markup | None:
-    if not candidate.float_nodes:
-        return None
-    names = [el("li", code(name)) for name in candidate.float_nodes]
-    return join([el("p", f"Kept in float ({len(names):,}):"), el("ul", names, class_="names")])
+def _recipe(candidate: Candidate) -> Child:
+    names = candidate.float_nodes
+    kept = [[" " if i else "", code(name, _NAME)] for i, name in enumerate(names[:_LISTED])]
+    more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
+    floats = el("p", f"Kept in float ({len(names):,}): ", kept, more) if names else None
+    return [[el("p", step) for step in candidate.steps], floats]
 
 
 def findings(study: Study) -> Markup | None:
