@@ -181,7 +181,8 @@ def _model(study: Study, verdict: list[str]) -> dict[str, Any]:
         for proof in study.proofs
         for times in [times_faster(study, proof)]
     ]
-    return {**asdict(study), "verdict": verdict, "candidates": candidates, "proofs": proofs}
+    fields = {name: value for name, value in asdict(study).items() if name != "references"}  # files of the site
+    return {**fields, "verdict": verdict, "candidates": candidates, "proofs": proofs}
 
 
 def _plain(value: Any) -> Any:

@@ -165,7 +165,10 @@ def _downloads(rows: Sequence[Row] | None) -> Markup:
     ]
     columns = [Column("Part of the site", head=True), Column("Files", number=True), Column("Size", number=True)]
     columns.append(Column("Brotli", number=True))
-    note = "A visitor fetches what the device and the app need, once; the rest stays on the host. Brotli is what hosts that compress send."
+    note = (
+        "A visitor fetches what the device and the app need, once; the rest stays on the host. "
+        "Brotli is what a host that compresses sends."
+    )
     listed = table("What the site holds", columns, cells)
     return el("section", el("h2", "Downloads"), el("p", note, class_="fine"), listed, class_="part")
 
