@@ -10,6 +10,7 @@ export const en = {
   offline: "Offline",
   privacy: "Everything runs on this device. What you enter here is not sent anywhere.",
   build: "Built with onnxlet {version}, {date}",
+  report: "How the models were checked",
   functions: "What this page does",
   input: "Input",
   result: "Result",

@@ -8,6 +8,7 @@ export const es = {
   offline: "Sin conexión",
   privacy: "Todo se ejecuta en este dispositivo. Lo que introduzcas aquí no se envía a ninguna parte.",
   build: "Hecho con onnxlet {version}, {date}",
+  report: "Cómo se comprobaron los modelos",
   functions: "Qué hace esta página",
   input: "Entrada",
   result: "Resultado",
