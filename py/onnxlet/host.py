@@ -25,6 +25,7 @@ from .app import App
 from .errors import InvalidInput, OnnxletError, ProviderError
 from .providers.ort_web import NO_WAITING, WebProvider
 from .source import RecordedModels, use_recorded
+from .verification import verify
 
 __all__ = ["call", "inside", "start", "status"]
 
@@ -126,11 +127,21 @@ def status() -> str:
     placement = getattr(session, "placement", None)
     state["reason"] = "; ".join(filter(None, reasons))
     state["placement"] = placement() if callable(placement) else None
+    state["variant"] = session.source.variant(provider) if session else {}
     return json.dumps(state)
 
 
-async def inside(what: str, session: int) -> str:
-    """What `inside.py` knows, as JSON: "placements" of every session, "times" or "compare" of one; or ``{"error"}``."""
+async def inside(what: str, session: int, read: Any) -> str:
+    """What `inside.py` knows, as JSON: "placements" of every session, "times" or "compare" of one; "verify" one.
+
+    Args:
+        read: gives a promise of a file of the site, as JavaScript's byte array, by its path.
+    Returns: JSON; ``{"error"}`` where it fails.
+    """
+
+    async def bytes_of(path: str) -> bytes:
+        return bytes((await read(path)).to_bytes())
+
     try:
         match what:
             case "placements":
@@ -139,6 +150,8 @@ async def inside(what: str, session: int) -> str:
                 return json.dumps(await _inside.times(session))
             case "compare":
                 return json.dumps(await _inside.compare(session))
+            case "verify":
+                return json.dumps(await verify(session, bytes_of))
         raise InvalidInput(f"nothing inside is called {what!r}")
     except Exception as error:
         return json.dumps({"error": describe(error)})

@@ -12,7 +12,8 @@ import re
 import time
 import weakref
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +26,7 @@ from .partition import name_nodes
 from .providers.base import Traced, Value
 from .session import InferenceSession
 
-__all__ = ["compare", "node_times", "placements", "times", "watch"]
+__all__ = ["compare", "keeping_last", "node_times", "placements", "session_of", "times", "watch"]
 
 TOP = 20  # rows of a table: what a person reads
 _KERNEL = "_kernel_time"
@@ -50,12 +51,34 @@ def watch() -> None:
     _session.observers.append(note)
 
 
+@contextmanager
+def keeping_last(session: InferenceSession) -> Iterator[None]:
+    """Runs of ours, in the block, are not the app's: its last feeds stay the last ones."""
+    before = _last.get(session)
+    try:
+        yield
+    finally:
+        _last.pop(session, None)
+        if before:
+            _last[session] = before
+
+
+def session_of(number: int) -> InferenceSession:
+    """A session of the app, by its number. Raises: InvalidInput: there is none."""
+    session = _session.sessions.get(number)
+    if session is None:
+        raise InvalidInput(f"there is no session {number}; the app has {_list(_session.sessions)}")
+    return session
+
+
 async def placements() -> list[dict[str, Any]]:
     """Every session of the app: which node is where, in order, and what crosses between the parts.
 
     Returns: a dict a session: ``session`` (its number), ``model``, ``provider``, ``reason`` (why not one part, or why
         not the provider that was wanted), ``parts`` (each with ``provider`` and ``nodes``, pairs of name and operator),
-        ``crossing`` (pairs of value and bytes, of the last run), ``ran`` (whether there are feeds to run it on again).
+        ``crossing`` (pairs of value and bytes, of the last run), ``ran`` (whether there are feeds to run it on again),
+        ``variant`` (what the build says of the file that runs, {} where it says nothing), ``references`` (how many
+        samples there are for `verification.verify`).
     """
     return [await _placement(session) for session in _session.sessions.values()]
 
@@ -84,6 +107,8 @@ async def _placement(session: InferenceSession) -> dict[str, Any]:
         ],
         "crossing": sorted(placement.get("crossing_bytes", {}).items(), key=lambda item: -item[1]),
         "ran": session in _last,
+        "variant": session.source.variant(provider),
+        "references": len(session.source.references),
     }
 
 
@@ -206,9 +231,7 @@ def _row(row: Difference) -> Mapping[str, Any]:
 
 
 def _called(number: int) -> tuple[InferenceSession, _Call]:
-    session = _session.sessions.get(number)
-    if session is None:
-        raise InvalidInput(f"there is no session {number}; the app has {_list(_session.sessions)}")
+    session = session_of(number)
     if session not in _last:
         raise InvalidInput(f"{session.source.name} has not run yet; run the app once, then look again")
     return session, _last[session]

@@ -154,6 +154,16 @@ class ModelSource:
         """What the build knows that a provider computes wrongly in a recorded model; "" where nothing is known."""
         return str(self._entry.get("faults", {}).get(provider, "")) if self._entry else ""
 
+    def variant(self, provider: str) -> Mapping[str, Any]:
+        """What site.json says of the file that a provider loads of a recorded model: name, format, bytes, error."""
+        found: Mapping[str, Any] = self._entry.get("variants", {}).get(provider, {}) if self._entry else {}
+        return found
+
+    @property
+    def references(self) -> list[Mapping[str, str]]:
+        """Where the site keeps samples of a recorded model: paths of "feeds" and of the original's "outputs"."""
+        return list(self._entry.get("references") or ()) if self._entry else []
+
     def data(self) -> bytes | memoryview:
         """The model file's bytes. Raises: ProviderError: the page cannot wait for them."""
         if self._data is None:

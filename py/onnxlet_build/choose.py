@@ -214,7 +214,8 @@ def _order(
         reason = f"measured: {gpu.warm_ms:.3g} ms on WebGPU ({gpu.proofs[0].adapter}), {cpu_ms:.3g} ms on WebAssembly"
         return tuple(order), reason
     placement = place(read_model(original.path), infer_types(onnx.load(original.path)))
-    return tuple(b for b in (*placement.prefer, *offered) if b in offered), placement.reason
+    order = [b for b in (*placement.prefer, *offered) if b in offered]
+    return tuple(dict.fromkeys(order)), placement.reason
 
 
 def _bytes(runner: _Runner) -> str:

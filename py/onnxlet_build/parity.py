@@ -168,10 +168,13 @@ class _Attempt:
         self._threads = 1
 
     async def start(self, variant: str) -> None:
-        """Raises: _Fault: the worker does not start, or not on this backend."""
+        """Raises: _Fault: the worker does not start, or twice not on this backend: a busy driver may come too late."""
         wanted = self._backend.removesuffix("-threads")
-        ready = await self._ask("begin", {"app": variant, "backend": wanted}, START_S)
-        if ready["backend"] != wanted:
+        for _ in range(2):
+            ready = await self._ask("begin", {"app": variant, "backend": wanted}, START_S)
+            if ready["backend"] == wanted:
+                break
+        else:
             raise _Fault(ready["reason"])
         self._threads = ready["threads"]
         self._end_s = asyncio.get_running_loop().time() + self._limit_s

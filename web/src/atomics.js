@@ -6,7 +6,8 @@
  * to what a call or an answer needs; an answer that does not fit waits until the asker has brought a larger one.
  */
 
-/** @import { Backend, Progress, Site } from "./protocol.js" */
+/** @import { Files } from "./choose.js" */
+/** @import { Progress, Site } from "./protocol.js" */
 
 /** States of the call: TURN holds one of them, HEAD and SIZE say how much is in the block. */
 export const TURN = 0;
@@ -79,7 +80,7 @@ export class AtomicsClient {
 
   /**
    * Start the second worker and wait, without blocking, until it has the app's models.
-   * @param {{site: Site, root: string, isolated: boolean, backends: Record<string, Backend>, onProgress?: (p: Progress) => void}} options
+   * @param {{site: Site, root: string, isolated: boolean, files: Record<string, Files>, onProgress?: (p: Progress) => void}} options
    */
   static async start({ onProgress, ...config }) {
     const worker = new Worker(new URL("./ort-worker.js", import.meta.url), { type: "module", name: "onnxruntime" });

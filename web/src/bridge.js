@@ -16,7 +16,7 @@ import { Engine } from "./engine.js";
 
 /** @import { Assets } from "./assets.js" */
 /** @import { Heap } from "./crossing.js" */
-/** @import { BackendChoice, Progress, Site } from "./protocol.js" */
+/** @import { Backend, BackendChoice, Progress, Site } from "./protocol.js" */
 
 /**
  * @typedef {object} BridgeOptions
@@ -25,6 +25,7 @@ import { Engine } from "./engine.js";
  * @property {string} app its name in site.json
  * @property {BackendChoice} [backend] what the visitor chose
  * @property {boolean} [isolated] false asks for one thread
+ * @property {Backend[]} [demoted] answered wrong on this device
  * @property {(p: Progress) => void} [onProgress] for files that another worker loads
  * @property {Assets} assets
  * @property {Heap} heap Python's, once it runs
@@ -35,15 +36,15 @@ import { Engine } from "./engine.js";
  * @param {BridgeOptions} options
  * @returns {Promise<Bridge | AtomicsBridge>}
  */
-export async function createBridge({ site, root, app, backend = "auto", isolated = true, onProgress, assets, heap }) {
+export async function createBridge({ site, root, app, backend = "auto", isolated = true, onProgress, assets, heap, demoted = [] }) {
   const entry = site.apps.find(({ name }) => name === app);
   if (!entry) throw new Error(`site.json has no app ${app}`);
-  const plan = await choose(site, entry, backend, isolated);
+  const plan = await choose(site, entry, backend, isolated, demoted);
   if (plan.waits === "atomics") {
-    const client = await AtomicsClient.start({ site, root, isolated, backends: plan.backends, onProgress });
+    const client = await AtomicsClient.start({ site, root, isolated, files: plan.files, onProgress });
     return new AtomicsBridge(plan, heap, client);
   }
   const engine = new Engine(site, assets, isolated);
-  engine.prefetch(plan.backends);
+  engine.prefetch(plan.files);
   return new Bridge(plan, heap, engine);
 }

@@ -14,7 +14,7 @@ import * as Comlink from "./vendor/comlink.js";
 import { describeFailure } from "./download.js";
 import { Offline } from "./offline.js";
 
-/** @import { AppError, BackendChoice, CallResult, ClientEvents, Failure, InsideAnswers, InsideQuestion, Progress, Ready, Site, WireValue, WorkerApi } from "./protocol.js" */
+/** @import { AppError, Backend, BackendChoice, CallResult, ClientEvents, Failure, InsideAnswers, InsideQuestion, Progress, Ready, Site, WireValue, WorkerApi } from "./protocol.js" */
 
 /** A start in which nothing at all happens for so long has failed: every byte and every stage resets it. */
 const STALL_S = 90;
@@ -31,6 +31,7 @@ export class Client {
   #app;
   #offline;
   #stall_s;
+  #demoted;
   /** @type {{[E in keyof ClientEvents]?: Set<(event: any) => void>}} */
   #listeners = {};
   /** @type {Running | null} */
@@ -47,11 +48,13 @@ export class Client {
   #queue = Promise.resolve();
 
   /**
-   * @param {{site: Site, root: string | URL, app: string, stall_s?: number}} options root: the site's, absolute or relative
-   *   to the page; stall_s: how long a start may show no progress at all
+   * @param {{site: Site, root: string | URL, app: string, stall_s?: number, demoted?: () => Backend[]}} options root: the
+   *   site's, absolute or relative to the page; stall_s: how long a start may show no progress at all; demoted: backends
+   *   that "auto" does without
    */
-  constructor({ site, root, app, stall_s = STALL_S }) {
+  constructor({ site, root, app, stall_s = STALL_S, demoted = () => [] }) {
     this.#stall_s = stall_s;
+    this.#demoted = demoted;
     this.#site = site;
     this.#root = new URL(root, document.baseURI).href;
     this.#app = app;
@@ -218,6 +221,7 @@ export class Client {
       backend: this.#backend,
       isolated: globalThis.crossOriginIsolated === true && this.#threads,
       keeps: "serviceWorker" in navigator,
+      demoted: this.#demoted(),
     };
     const asked = running.api.start(config, Comlink.proxy(onProgress)).catch(lostWords);
     const answer = /** @type {Ready | Failure} */ (await Promise.race([asked, running.ended]));

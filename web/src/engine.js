@@ -9,6 +9,7 @@ import { OrtError, Runtime } from "./runtime.js";
 
 /** @import * as Ort from "onnxruntime-common" */
 /** @import { Assets } from "./assets.js" */
+/** @import { Files } from "./choose.js" */
 /** @import { Backend, Site } from "./protocol.js" */
 /** @import { Provider } from "./runtime.js" */
 /** @import { RawTensor } from "./tensors.js" */
@@ -28,6 +29,8 @@ export class Engine {
   /** @type {Map<number, Made>} */
   #sessions = new Map();
   #count = 0;
+  /** What each model loads, by id. @type {Record<string, Files>} */
+  #files = {};
   /** Models on their way, by id and backend. @type {Map<string, Promise<Uint8Array>>} */
   #models = new Map();
 
@@ -44,10 +47,11 @@ export class Engine {
 
   /**
    * Start downloading the runtime and the models of an app.
-   * @param {Record<string, Backend>} backends by model id
+   * @param {Record<string, Files>} files by model id
    */
-  prefetch(backends) {
-    for (const [id, backend] of Object.entries(backends)) {
+  prefetch(files) {
+    this.#files = files;
+    for (const [id, { backend }] of Object.entries(files)) {
       const model = this.bytes(id, backend);
       model.catch(() => {}); // create() meets the failure
       this.#models.set(`${id} ${backend}`, model);
@@ -99,7 +103,7 @@ export class Engine {
   }
 
   /**
-   * The file of one of the site's models that is right on a backend. The bytes that prefetch() asked for are handed over
+   * The file of one of the site's models that was chosen for a backend. The bytes that prefetch() asked for are handed over
    * once; later they are fetched again, from the browser's cache.
    * @param {string} id
    * @param {Backend} backend
@@ -112,8 +116,7 @@ export class Engine {
     if (ready) return ready;
     const model = this.#site.models[id];
     if (!model) throw new OrtError("InvalidModel", `the site has no model ${id}`);
-    const variant = model.variants.find((v) => v.backends.includes(backend)) ?? model.variants[0];
-    return this.#assets.model(variant);
+    return this.#assets.model(this.#files[id]?.variants[backend] ?? model.variants[0]);
   }
 
   /** What runs, for the page. @param {Provider} provider */

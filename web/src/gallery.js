@@ -1,6 +1,7 @@
 /** The front page of a site with several apps: a card an app, from the manifest. */
 
 import { byId, h } from "./dom.js";
+import { variantFor } from "./variants.js";
 import { bytes, language, t, translate } from "./words.js";
 
 /** @import { Site, SiteApp } from "./protocol.js" */
@@ -44,6 +45,9 @@ function firstVisit(site, app) {
   const groups = new Set(["page", "python", "ort-wasm", `app:${app.name}`, ...app.packages.map((name) => `package:${name}`)]);
   let total = 0;
   for (const file of Object.values(site.files)) if (groups.has(file.group)) total += file.bytes;
-  for (const id of Object.values(app.models)) total += site.models[id]?.variants[0]?.bytes ?? 0;
+  for (const id of Object.values(app.models)) {
+    const model = site.models[id];
+    if (model) total += (variantFor(model, "wasm") ?? model.variants[0])?.bytes ?? 0;
+  }
   return total;
 }

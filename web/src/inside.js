@@ -5,9 +5,9 @@
 
 import { showError } from "./display.js";
 import { button, h } from "./dom.js";
-import { bytes, count, duration, named, number, percent, t } from "./words.js";
+import { bytes, count, duration, loadedFile, named, number, percent, t } from "./words.js";
 
-/** @import { Failure, InsideAnswers, InsideQuestion, ModelComparison, NodeDifference, NodeTime, NodeTimes, Placement } from "./protocol.js" */
+/** @import { Backend, Failure, Figures, InsideAnswers, InsideQuestion, ModelComparison, NodeDifference, NodeTime, NodeTimes, Placement, Verification } from "./protocol.js" */
 /** @import { Child } from "./dom.js" */
 
 /** @typedef {<Q extends InsideQuestion>(what: Q, session?: number) => Promise<InsideAnswers[Q] | Failure>} Ask */
@@ -15,7 +15,7 @@ import { bytes, count, duration, named, number, percent, t } from "./words.js";
 const CROSSING_SHOWN = 6;
 /** A part with so few nodes says which without being opened: most often the ones that only Python has. */
 const NAMED_NODES = 3;
-const backends = /** @type {Record<string, string>} */ ({
+const backends = /** @type {Record<string, Backend>} */ ({
   WebGpuExecutionProvider: "webgpu",
   CPUExecutionProvider: "wasm",
   NumpyExecutionProvider: "python",
@@ -24,12 +24,17 @@ const backends = /** @type {Record<string, string>} */ ({
 export class Inside {
   element = h("div", { class: "inside" });
   #ask;
+  #demote;
   /** What was found by the buttons, by session: it outlives the next run. @type {Map<number, HTMLElement>} */
   #found = new Map();
 
-  /** @param {Ask} ask */
-  constructor(ask) {
+  /**
+   * @param {Ask} ask
+   * @param {(backend: Backend, why: string) => void} demote - a backend that answered wrong
+   */
+  constructor(ask, demote) {
     this.#ask = ask;
+    this.#demote = demote;
   }
 
   /** Shows what the sessions are now. */
@@ -49,27 +54,37 @@ export class Inside {
 
   /** @param {Placement} placement */
   #session(placement) {
-    const { session, model, provider, reason, parts, crossing, ran } = placement;
+    const { session, model, provider, reason, parts, crossing, ran, variant, references } = placement;
     const found = this.#found.get(session) ?? h("div", { class: "inside-found", "aria-live": "polite" });
     this.#found.set(session, found);
     /** @type {HTMLButtonElement[]} */
     const buttons = [];
-    const action = (/** @type {string} */ label, /** @type {() => Promise<Child[]>} */ job) => {
-      const one = button({ disabled: !ran, onclick: () => void work(buttons, one, found, job) }, label);
+    const action = (/** @type {string} */ label, /** @type {() => Promise<Child[]>} */ job, can = ran) => {
+      const one = button({ disabled: !can, onclick: () => void work(buttons, one, found, job) }, label);
       buttons.push(one);
       return one;
     };
     return h("section", { class: "inside-session", "aria-label": model },
       h("h3", {}, model, " ", h("span", { class: "inside-where" }, where(provider))),
+      variant.format && h("p", { class: "fine" }, loadedFile(variant)),
       h("ol", { class: "parts" }, ...parts.map((part, i) => partItem(part, `${session}.${i}`))),
       crossing.length > 0 && h("p", { class: "fine crossing" }, t("crossing", { values: crossed(crossing) })),
       reason && h("details", { class: "fine", "data-part": `${session}.why` }, h("summary", {}, t("why_parts")),
         h("p", { class: "mono reason", dir: "auto" }, reason)),
       h("div", { class: "row" },
         action(t("time_nodes"), async () => [timeTable(await this.#answer("times", session))]),
-        action(t("compare_nodes"), async () => [comparison(await this.#answer("compare", session))])),
+        action(t("compare_nodes"), async () => [comparison(await this.#answer("compare", session))]),
+        references > 0 && action(t("verify"), () => this.#verify(session), true)),
       !ran && h("p", { class: "fine" }, t("run_first")),
       found);
+  }
+
+  /** @param {number} session */
+  async #verify(session) {
+    const found = await this.#answer("verify", session);
+    const backend = backends[found.provider];
+    if (found.wrong && backend && backend !== "python") this.#demote(backend, found.wrong);
+    return [verification(found)];
   }
 
   /**
@@ -170,12 +185,38 @@ function comparison({ a, b, tensors, bad, tolerance_db, first, worst }) {
 
 /** @param {NodeDifference} row @param {boolean} first - the first one below the tolerance */
 function differenceRow({ node, operator, output, shape, equal, snr_db, max_abs, note }, first) {
-  const snr = equal ? t("equal") : snr_db === null ? "–" : `${number(snr_db, { maximumFractionDigits: 0 })} dB`;
-  const gap = max_abs === null ? "–" : number(max_abs, { maximumSignificantDigits: 3, notation: max_abs && max_abs < 1e-3 ? "scientific" : "standard" });
   return h("tr", { class: first ? "first-bad" : null },
     h("td", { class: "mono" }, node), h("td", {}, operator), h("td", { class: "mono" }, output),
-    h("td", {}, shape.join(" × ") || t("scalar")), h("td", { class: "right" }, snr), h("td", { class: "right" }, gap),
+    h("td", {}, shape.join(" × ") || t("scalar")), h("td", { class: "right" }, decibels(equal, snr_db)), h("td", { class: "right" }, small(max_abs)),
     h("td", { dir: "auto" }, [first ? t("first_bad") : "", note].filter(Boolean).join("; ")));
+}
+
+/** @param {Verification} verification */
+function verification({ found, expected, provider, wrong }) {
+  const verdict = t(wrong ? "verify_wrong" : "verify_right", { backend: where(provider) });
+  const rows = [figuresRow(t("verify_here"), found), expected && figuresRow(t("verify_build"), expected)];
+  return h("div", { class: "stack inside-verification" },
+    h("p", { class: wrong ? "verdict bad" : "verdict" }, verdict),
+    wrong && h("p", { class: "fine", dir: "auto" }, wrong),
+    table(["", t("snr"), t("top1"), t("max_abs"), t("samples")], rows.filter((row) => row !== null), [1, 2, 3, 4]),
+    h("p", { class: "fine" }, t("verify_sides")));
+}
+
+/** @param {string} who @param {Figures} figures */
+function figuresRow(who, { snr_db, top1, max_abs, samples }) {
+  const cells = [decibels(snr_db === null, snr_db), top1 === null ? "–" : percent(top1, 1), small(max_abs), number(samples)];
+  return h("tr", {}, h("td", {}, who), ...cells.map((cell) => h("td", { class: "right" }, cell)));
+}
+
+/** @param {boolean} equal @param {number | null} snr_db */
+function decibels(equal, snr_db) {
+  return equal ? t("equal") : snr_db === null ? "–" : `${number(snr_db, { maximumFractionDigits: 0 })} dB`;
+}
+
+/** @param {number | null} gap */
+function small(gap) {
+  if (gap === null) return "–";
+  return number(gap, { maximumSignificantDigits: 3, notation: gap && gap < 1e-3 ? "scientific" : "standard" });
 }
 
 /** @param {string[]} columns @param {HTMLElement[]} rows @param {number[]} right - columns of numbers */

@@ -9,12 +9,17 @@ import { t } from "./words.js";
  * @param {{label: string, onclick: () => void}} [action]
  */
 export function notify(key, text, action) {
-  document.querySelector(`[data-notice="${key}"]`)?.remove();
+  dismiss(key);
   const node = h("div", { class: "notice", "data-notice": key, role: "status" },
     h("p", { dir: "auto" }, text),
     action && button({ onclick: action.onclick }, action.label),
     button({ class: "button quiet small", "aria-label": t("remove"), onclick: () => node.remove() }, icon("clear")));
   byId("notices").append(node);
+}
+
+/** @param {string} key */
+export function dismiss(key) {
+  document.querySelector(`[data-notice="${key}"]`)?.remove();
 }
 
 /** Shows the badge while there is no network. */

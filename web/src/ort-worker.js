@@ -32,15 +32,15 @@ self.onmessage = async ({ data: { start, ask, room } }) => {
   put(ask, { head: new TextEncoder().encode(JSON.stringify({ ...answer.head, sizes })), buffers });
 };
 
-/** @param {{site: any, root: string, isolated: boolean, backends: any, turn: Int32Array}} config */
-async function begin({ site, root, isolated, backends, turn: shared }) {
+/** @param {{site: any, root: string, isolated: boolean, files: any, turn: Int32Array}} config */
+async function begin({ site, root, isolated, files, turn: shared }) {
   turn = shared;
   const assets = new Assets(site, root, (loaded, total) =>
     self.postMessage({ progress: { stage: "download", loaded, total } }),
   );
   fetchThrough(assets);
   engine = new Engine(site, assets, isolated);
-  engine.prefetch(backends);
+  engine.prefetch(files);
   await engine.prefetched();
   self.postMessage({ ready: true });
 }

@@ -4,15 +4,16 @@
  */
 
 import { Client } from "./client.js";
+import { Demoted } from "./demoted.js";
 import { byId, h } from "./dom.js";
-import { notify, watchNetwork } from "./notices.js";
+import { dismiss, notify, watchNetwork } from "./notices.js";
 import { StatusPanel } from "./status.js";
 import { whyUnsupported } from "./support.js";
 import { tabs } from "./tabs.js";
 import { View } from "./view.js";
-import { language, t, translate } from "./words.js";
+import { language, named, t, translate } from "./words.js";
 
-/** @import { BackendChoice, Site, SiteApp } from "./protocol.js" */
+/** @import { Backend, BackendChoice, Site, SiteApp } from "./protocol.js" */
 
 /** @type {{app: string, site: string, root: string}} */
 const config = JSON.parse(byId("onnxlet").textContent ?? "");
@@ -42,14 +43,32 @@ async function open() {
 
 /** @param {Site} site @param {SiteApp} app */
 function begin(site, app) {
-  const client = new Client({ site, root, app: app.name });
+  const demoted = new Demoted(site, root, app.name);
+  const client = new Client({ site, root, app: app.name, demoted: () => demoted.backends });
   const backend = wantedBackend();
   const panel = new StatusPanel({
     backend,
     choose: (choice) => void client.restart({ backend: choice }),
     status: () => client.status(),
     inside: (what, session) => client.inside(what, session),
+    demoted,
+    demote(wrong, why) {
+      demoted.add(wrong, why);
+      notify("demoted", t("demoted_now", { backend: named("backend", wrong) }), { label: t("trust_again", { backend: named("backend", wrong) }), onclick: () => trust(wrong) });
+      again("auto");
+    },
+    trust,
   });
+  const again = (/** @type {BackendChoice} */ choice) => {
+    panel.choose(choice);
+    void client.restart({ backend: choice });
+  };
+  /** @param {Backend} backend */
+  function trust(backend) {
+    demoted.remove(backend);
+    dismiss("demoted");
+    again("auto");
+  }
   /** @type {View[]} */
   const views = [];
   client.on("progress", (progress) => panel.progress(progress));

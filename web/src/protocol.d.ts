@@ -5,6 +5,8 @@
 
 export type Backend = "webgpu" | "wasm" | "python";
 export type BackendChoice = "auto" | Backend;
+/** What a visitor's machine may be, as the build chooses for. */
+export type DeviceClass = "wasm" | "webgpu" | "webgpu-f16" | "python";
 export type Waits = "jspi" | "atomics" | "async" | "none";
 
 // ---- site.json -------------------------------------------------------------------------------------------------
@@ -27,6 +29,35 @@ export interface Variant {
   sha256: string;
   format: string;
   backends: Backend[];
+  /** Its recipe, such as "int8-dynamic". */
+  name?: string;
+  /** Whether it computes in float16, for which WebGPU needs shader-f16. */
+  half?: boolean;
+  /** How far it was from the original, on the worst backend that it is offered on; null where nobody looked. */
+  error?: Figures | null;
+}
+
+/** Outputs against the original's. */
+export interface Figures {
+  samples: number;
+  max_abs: number;
+  /** Signal to noise; null where all outputs are equal. */
+  snr_db: number | null;
+  cosine: number;
+  /** Share of rows with the same best class; null where there are no classes. */
+  top1: number | null;
+  /** The app's own, higher is better. */
+  metric: number | null;
+}
+
+/** What site.json says of the file that runs. */
+export interface Loaded {
+  name: string;
+  format: string;
+  bytes: number;
+  error: Figures | null;
+  /** Whether a browser of the build ran it. */
+  proven: boolean;
 }
 
 export interface SiteModel {
@@ -34,11 +65,17 @@ export interface SiteModel {
   variants: Variant[];
   inputs: Tensor[];
   outputs: Tensor[];
+  overridable?: Tensor[];
   metadata: Record<string, unknown>;
   prefer: Backend[];
   reason?: string;
   /** What a provider, by onnxruntime's name of it, computes wrongly: Python cuts the graph around it. */
   faults?: Record<string, string>;
+  /** The variant that each class of devices loads, as an index; a class that is missing has none. */
+  choice?: Partial<Record<DeviceClass, number>>;
+  proven?: boolean;
+  /** Samples, and the original's outputs for them: .npz files, fetched when the visitor wants to verify. */
+  references?: { feeds: string; outputs: string }[];
 }
 
 export interface FormField {
@@ -166,6 +203,8 @@ export interface StartConfig {
   isolated: boolean;
   /** Whether a service worker will want the files that the start downloads. */
   keeps: boolean;
+  /** Backends that answered wrong on this device. */
+  demoted: Backend[];
 }
 
 export interface Progress {
@@ -189,6 +228,8 @@ export interface Status {
   /** Of the WebAssembly heaps of Python and ONNX Runtime that can be seen. */
   memory_bytes: number;
   placement?: unknown;
+  /** The file of the app's first model; empty where the app brings its own. */
+  variant: Partial<Loaded>;
 }
 
 export type Ready = Status & {
@@ -214,6 +255,9 @@ export interface Placement {
   crossing: [string, number][];
   /** Whether it ran, so that its last input can be used again. */
   ran: boolean;
+  variant: Partial<Loaded>;
+  /** How many samples there are to verify it with. */
+  references: number;
 }
 
 export interface NodeTime {
@@ -257,7 +301,18 @@ export interface ModelComparison {
   worst: NodeDifference[];
 }
 
+export interface Verification {
+  found: Figures;
+  /** What the build saw; null where it had no browser. */
+  expected: Figures | null;
+  /** What the session was on. */
+  provider: string;
+  /** Why its answers cannot be trusted on this device; "" where they can. */
+  wrong: string;
+}
+
 export interface InsideAnswers {
+  verify: Verification;
   placements: Placement[];
   times: NodeTimes;
   compare: ModelComparison;

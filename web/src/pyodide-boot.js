@@ -7,6 +7,7 @@
  */
 
 import { unpack } from "./pack.js";
+import { variantFor } from "./variants.js";
 
 /** @import { PyodideAPI } from "pyodide" */
 /** @import { Assets } from "./assets.js" */
@@ -112,8 +113,8 @@ export class Python {
   /** Lay the app's models beside its files: where Python cannot wait, they have to be there before it asks. */
   async keepModels() {
     const models = Object.entries(this.#app.models).map(async ([name, id]) => {
-      const variants = this.#site.models[id]?.variants ?? [];
-      const variant = variants.find(({ backends }) => backends.includes("python")) ?? variants[0];
+      const model = this.#site.models[id];
+      const variant = model && (variantFor(model, "python") ?? model.variants[0]);
       return variant ? [{ name, data: await this.#assets.model(variant) }] : [];
     });
     writeFiles(this.pyodide.FS, APP, (await Promise.all(models)).flat());

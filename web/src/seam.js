@@ -47,9 +47,21 @@ export function fetchThrough(assets) {
       return WebAssembly.instantiate(await response.arrayBuffer(), imports);
     }
     const module = await assets.wasm(path);
-    return { module, instance: await WebAssembly.instantiate(module, imports) };
+    const instance = await WebAssembly.instantiate(module, imports);
+    for (const value of [instance.exports, ...Object.values(imports ?? {})].flatMap((names) => Object.values(names))) {
+      if (value instanceof WebAssembly.Memory) memories.add(value);
+    }
+    return { module, instance };
   };
   return failed;
+}
+
+/** Memories of the WebAssembly that came through here: Python's, and those of ONNX Runtime in this worker. @type {Set<WebAssembly.Memory>} */
+const memories = new Set();
+
+/** Bytes of all of them; they grow and never shrink. */
+export function memoryBytes() {
+  return [...memories].reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
 }
 
 /** @param {string} path */

@@ -4,11 +4,12 @@
  */
 
 import { latencyChart, median } from "./chart.js";
-import { byId, h } from "./dom.js";
-import { bytes, bytesOf, count, duration, named, percent, t } from "./words.js";
+import { button, byId, h } from "./dom.js";
+import { bytes, bytesOf, count, duration, language, loadedFile, named, percent, t } from "./words.js";
 
+/** @import { Demoted } from "./demoted.js" */
 /** @import { Ask, Inside } from "./inside.js" */
-/** @import { BackendChoice, ClientEvents, Progress, Ready, Status, Timing } from "./protocol.js" */
+/** @import { Backend, BackendChoice, ClientEvents, Progress, Ready, Status, Timing } from "./protocol.js" */
 
 /** @type {BackendChoice[]} */
 const choices = ["auto", "webgpu", "wasm", "python"];
@@ -20,6 +21,7 @@ export class StatusPanel {
   #progress = /** @type {HTMLProgressElement} */ (byId("progress"));
   #runs = h("div");
   #facts = h("div");
+  #untrusted = h("div");
   #memory = h("p", { class: "figure" }, "–");
   #offline = h("p", { class: "fine" });
   #details = h("details", { class: "panel-inside", ontoggle: () => void this.#look() }, h("summary", {}, t("inside")));
@@ -33,14 +35,21 @@ export class StatusPanel {
   #timings = [];
   #askStatus;
   #askInside;
+  #demoted;
+  #demote;
+  #trust;
 
   /**
    * @param {{backend: BackendChoice, choose: (backend: BackendChoice) => void, status: () => Promise<Status | null>,
-   *   inside: Ask}} options
+   *   inside: Ask, demoted: Demoted, demote: (backend: Backend, why: string) => void,
+   *   trust: (backend: Backend) => void}} options
    */
-  constructor({ backend, choose, status, inside }) {
+  constructor({ backend, choose, status, inside, demoted, demote, trust }) {
     this.#askStatus = status;
     this.#askInside = inside;
+    this.#demoted = demoted;
+    this.#demote = demote;
+    this.#trust = trust;
     const switches = choices.map((choice) => {
       const radio = h("input", { type: "radio", name: "backend", value: choice, onchange: () => choose(choice) });
       radio.checked = choice === backend;
@@ -51,7 +60,7 @@ export class StatusPanel {
     this.#panel.append(
       h("div", { class: "panel-part" }, title,
         h("div", { class: "segments", role: "radiogroup", "aria-labelledby": "backend-title" }, ...switches),
-        this.#facts),
+        this.#facts, this.#untrusted),
       h("div", { class: "panel-part" }, h("h2", {}, t("speed")), this.#runs),
       h("div", { class: "panel-part" }, h("h2", {}, t("memory")), this.#memory, this.#offline, h("p", { class: "fine" }, t("privacy"))),
       this.#details);
@@ -92,6 +101,7 @@ export class StatusPanel {
       this.#text.textContent = t("starting");
       this.#drawRuns();
       this.#facts.replaceChildren();
+      this.#drawUntrusted();
       void this.#inside?.then((inside) => inside.clear());
     }
     if (state === "failed" || state === "stopped") this.#text.textContent = t("failed");
@@ -138,7 +148,7 @@ export class StatusPanel {
   async #look() {
     if (!this.#details.open || this.#panel.hidden || !this.#ready) return;
     this.#inside ??= import("./inside.js").then(({ Inside }) => {
-      const inside = new Inside(this.#askInside);
+      const inside = new Inside(this.#askInside, this.#demote);
       this.#details.append(inside.element);
       return inside;
     });
@@ -155,7 +165,21 @@ export class StatusPanel {
         [t("waits"), named("waits", status.waits)],
         [t("python"), status.python],
         [t("placement"), placement(status)],
+        [t("file"), status.variant.format ? loadedFile(status.variant) : ""],
       ]));
+  }
+
+  /** Backends that answered wrong here, each with the way back. */
+  #drawUntrusted() {
+    this.#untrusted.replaceChildren(...this.#demoted.backends.map((backend) => {
+      const { why = "", time = 0 } = this.#demoted.fault(backend) ?? {};
+      const date = new Date(time).toLocaleDateString(language, { dateStyle: "medium" });
+      const name = named("backend", backend);
+      return h("div", { class: "untrusted" },
+        h("p", { class: "fine" }, t("demoted", { backend: name, date })),
+        h("p", { class: "fine", dir: "auto" }, why),
+        button({ class: "button small", onclick: () => this.#trust(backend) }, t("trust_again", { backend: name })));
+    }));
   }
 
   #drawRuns() {

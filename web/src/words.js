@@ -8,6 +8,7 @@
 import { en } from "./words/en.js";
 import { es } from "./words/es.js";
 
+/** @import { Loaded } from "./protocol.js" */
 /** @typedef {keyof typeof en} Word */
 /** @typedef {Word extends infer K ? K extends `${infer Stem}_one` ? Stem : never : never} Counted */
 
@@ -64,6 +65,18 @@ export function bytes(n) {
 export function bytesOf(loaded, total) {
   const scale = total < 1e6 ? 1e3 : 1e6;
   return `${number(loaded / scale, { maximumFractionDigits: 1, minimumFractionDigits: 1 })} / ${bytes(total)}`;
+}
+
+/**
+ * The file of a model that runs: how it is stored, its size, and how far it is from the original.
+ * @param {Partial<Loaded>} file
+ */
+export function loadedFile({ format = "", bytes: size = 0, error, proven }) {
+  const parts = [format, bytes(size)];
+  if (!proven) parts.push(t("not_proven"));
+  else if (error) parts.push(error.snr_db === null ? t("file_equal") : t("file_near", { db: Math.round(error.snr_db) }));
+  if (proven && error?.top1 != null) parts.push(t("file_top1", { share: percent(error.top1, error.top1 === 1 ? 0 : 1) }));
+  return parts.filter(Boolean).join(", ");
 }
 
 /** SI symbols read alike in every language. @param {number} ms */

@@ -10,7 +10,7 @@ import * as Comlink from "./vendor/comlink.js";
 import { Assets } from "./assets.js";
 import { createBridge } from "./bridge.js";
 import { Python } from "./pyodide-boot.js";
-import { fetchThrough } from "./seam.js";
+import { fetchThrough, memoryBytes } from "./seam.js";
 
 /** @import { PyProxy } from "pyodide/ffi" */
 /** @import { CallResult, Failure, InsideQuestion, Progress, Ready, StartConfig, Status, WireValue } from "./protocol.js" */
@@ -21,7 +21,7 @@ const PROGRESS_EVERY_MS = 50;
 const PICTURES = new Set(["image", "drawing", "file"]);
 
 /** @typedef {Awaited<ReturnType<typeof createBridge>>} Bridge */
-/** @typedef {{python: Python, bridge: Bridge, host: PyProxy & Record<string, any>}} Session */
+/** @typedef {{python: Python, bridge: Bridge, host: PyProxy & Record<string, any>, assets: Assets}} Session */
 
 /** @type {Session | null} */
 let session = null;
@@ -54,7 +54,7 @@ async function start(config, onProgress) {
     report({ stage: "app", detail: "" }, true);
     const host = /** @type {Session["host"]} */ (python.pyodide.pyimport("onnxlet.host"));
     step("import");
-    session = { python, bridge, host };
+    session = { python, bridge, host, assets };
     if (bridge.waits === "none") await python.keepModels(); // it cannot wait for them later
     const fault = await host.start(bridge, JSON.stringify(app));
     if (fault) return failure(JSON.parse(fault).error);
@@ -96,8 +96,9 @@ async function call(fn, inputs, buffers) {
  */
 async function inside(what, of = 0) {
   if (!session) return failure(new Error("inside() came before start()"));
+  const { assets, host } = session;
   try {
-    return JSON.parse(await session.host.inside(what, of));
+    return JSON.parse(await host.inside(what, of, (/** @type {string} */ path) => assets.bytes(path)));
   } catch (error) {
     return failure(error);
   }
@@ -106,8 +107,8 @@ async function inside(what, of = 0) {
 /** @returns {Status} */
 function status() {
   if (!session) throw new Error("status() came before start()");
-  const { python, bridge, host } = session;
-  return { ...JSON.parse(host.status()), waits: bridge.waits, memory_bytes: python.heap.length };
+  const { bridge, host } = session;
+  return { ...JSON.parse(host.status()), waits: bridge.waits, memory_bytes: memoryBytes() };
 }
 
 /** @param {WireValue | null} input */

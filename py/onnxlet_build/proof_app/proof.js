@@ -23,6 +23,7 @@ globalThis.proof = {
   /** @returns {Promise<object>} what the client's start gives, or {error} */
   async begin({ app, backend }) {
     const { Client } = await load("client.js");
+    client?.close();
     client = new Client({ site: await manifest, root: "./", app });
     gone = new Promise((resolve) => client.on("gone", ({ reason }) => resolve({ error: { message: reason } })));
     return Promise.race([client.start({ backend }), gone]);

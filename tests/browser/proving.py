@@ -1,0 +1,175 @@
+"""A small network and variants of it, and what a real browser says of them: made once, for every test that needs it."""
+
+import atexit
+import functools
+import logging
+import shutil
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import onnxlet
+from onnxlet_build import browser, site
+from onnxlet_build.choose import Choice
+from onnxlet_build.inspect_app import Inspected
+from onnxlet_build.parity import prove
+from onnxlet_build.progress import Reporter
+from onnxlet_build.reference import expected_outputs
+from onnxlet_build.runtime import Runtime
+from onnxlet_build.samples import Samples
+from onnxlet_build.site_models import SiteModels
+from onnxlet_build.variants import ORIGINAL, Candidate, Proof
+from tests.browser.conftest import chromium
+
+SIZES = (64, 128, 96, 10)
+APP = '''
+import numpy as np
+from onnxlet import App, InferenceSession
+
+session = InferenceSession("mlp.onnx")
+
+
+def classify(seed: int = 1) -> str:
+    """The class of a random row."""
+    x = np.random.default_rng(seed).standard_normal((1, 64)).astype(np.float32)
+    return str(session.run(None, {"x": x})[0].argmax())
+
+
+app = App(classify, title="MLP", examples=[3])
+'''
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """The network, its int8 variant, and their proofs."""
+
+    folder: Path
+    samples: Samples
+    candidates: tuple[Candidate, ...]
+    proofs: tuple[Proof, ...]
+
+    def candidate(self, name: str) -> Candidate:
+        return next(candidate for candidate in self.candidates if candidate.name == name)
+
+    def proof(self, variant: str, backend: str) -> Proof:
+        return next(p for p in self.proofs if (p.variant, p.backend) == (variant, backend))
+
+
+def scratch() -> Path:
+    """A folder that is gone when the tests are."""
+    folder = Path(tempfile.mkdtemp(prefix="onnxlet-proving-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@functools.cache
+def network() -> tuple[Path, Path, Samples]:
+    """The float network, its int8 copy made by onnxruntime, and samples of f32 [4, 64]."""
+    from onnxruntime.quantization import quantize_dynamic
+
+    folder = scratch()
+    path, int8 = folder / "mlp.onnx", folder / "int8.onnx"
+    path.write_bytes(mlp())
+    logging.disable(logging.WARNING)  # it recommends a step that only larger models need
+    try:
+        quantize_dynamic(path, int8)
+    finally:
+        logging.disable(logging.NOTSET)
+    rows = clear_rows(path, 24).reshape(6, 4, SIZES[0])
+    return path, int8, Samples.write(folder / "samples", ({"x": x} for x in rows))
+
+
+def clear_rows(path: Path, count: int) -> np.ndarray:
+    """Random rows whose best class is well ahead of the second: 8 bits do not turn them round."""
+    x = np.random.default_rng(1).standard_normal((40 * count, SIZES[0])).astype(np.float32)
+    (scores,) = onnxlet.InferenceSession(path).run(None, {"x": x})
+    second, best = np.sort(scores, axis=1)[:, -2:].T
+    return x[np.argsort(second - best)[:count]]
+
+
+def mlp(seed: int = 0) -> bytes:
+    """MatMul and Relu."""
+    rng = np.random.default_rng(seed)
+    nodes, weights, value = [], [], "x"
+    for i, (k, n) in enumerate(zip(SIZES, SIZES[1:], strict=False)):
+        w = rng.standard_normal((k, n)).astype(np.float32) * np.float32(2 / np.sqrt(k))
+        weights.append(numpy_helper.from_array(w, f"w{i}"))
+        nodes.append(helper.make_node("MatMul", [value, f"w{i}"], [f"m{i}"], f"matmul{i}"))
+        value = f"m{i}"
+        if n != SIZES[-1]:
+            nodes.append(helper.make_node("Relu", [value], [f"r{i}"], f"relu{i}"))
+            value = f"r{i}"
+    return model(nodes, {"x": ["batch", SIZES[0]]}, {value: ["batch", SIZES[-1]]}, weights)
+
+
+def model(nodes: list, inputs: dict, outputs: dict, weights: Sequence[onnx.TensorProto] = ()) -> bytes:
+    """A model of float32 values."""
+    ends = [
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in named.items()]
+        for named in (inputs, outputs)
+    ]
+    graph = helper.make_graph(nodes, "graph", *ends, list(weights))
+    opset = [helper.make_opsetid("", 17)]
+    return helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString()
+
+
+def candidate(name: str, path: Path) -> Candidate:
+    return Candidate(name, path, bytes=path.stat().st_size)
+
+
+def proven(
+    candidates: Sequence[Candidate],
+    reference: Path,
+    samples: Samples,
+    backends: Sequence[str],
+    limit_s: float = 60,
+    app: Inspected | None = None,
+) -> list[Proof]:
+    """`prove` in the tests' browser."""
+    report = Reporter(quiet=True)
+    found = browser.find(Path(named) if (named := chromium()) else None)
+    assert found, "no Chromium"
+    options = {"chromium": found, "limit_s": limit_s, "backends": backends, "app": app}
+    return prove(candidates, reference, samples, scratch() / "proof", report, Runtime(report), **options)
+
+
+@functools.cache
+def proven_network() -> Proven:
+    """Both variants of the network on every backend."""
+    path, int8, samples = network()
+    candidates = (candidate(ORIGINAL, path), candidate("int8-dynamic", int8))
+    proofs = proven(candidates, path, samples, ("wasm", "wasm-threads", "webgpu", "python"))
+    return Proven(path.parent, samples, candidates, tuple(proofs))
+
+
+def build_with(
+    found: Proven, choice: Choice, out: Path, monkeypatch: pytest.MonkeyPatch, candidates: Sequence[Candidate] = ()
+) -> Path:
+    """The site of an app with the network, in which the chosen variants lie.
+
+    Args:
+        candidates: other files under the same names, as if the ones that were proven had been changed since.
+    """
+    references = found.samples[:3]
+    outputs = expected_outputs(found.candidate(ORIGINAL).path, references, scratch() / "expected")
+
+    class Chosen(SiteModels):
+        def add(self, path: Path, *_: object, **__: object) -> str:
+            pairs = list(zip(references.paths, outputs.paths, strict=True))
+            return super().add(path, candidates or found.candidates, found.proofs, choice, pairs)
+
+    app = out.parent / "mlp" / "app.py"
+    app.parent.mkdir()
+    app.write_text(APP)
+    shutil.copy(found.candidate(ORIGINAL).path, app.parent / "mlp.onnx")
+    monkeypatch.setattr(site, "SiteModels", Chosen)
+    with ThreadPoolExecutor(1) as executor:
+        site.build_site([app], out, site.Options(), Reporter(quiet=True), executor)
+    return out
