@@ -7,12 +7,9 @@ import numpy as np
 from onnxlet.dtypes import Array
 from onnxlet.errors import BuildError
 
-from .trees import Forest, Split
+from .trees import ZERO, Forest, Split
 
 __all__ = ["category_notes", "forest"]
-
-# LightGBM's kZeroThreshold: its predict takes every number up to here for 0.
-_ZERO = float(np.float32(1e-35))
 
 _IDENTITY = ("regression", "regression_l1", "huber", "fair", "quantile", "mape", "lambdarank", "rank_xendcg", "custom")
 _LINKS = {
@@ -67,10 +64,10 @@ def _split(node: dict[str, Any], made: Forest) -> Split:
         made.zero_is_nan.add(feature)
     # Where nothing was missing in training, NaN counts as 0.
     nan_yes = threshold >= 0 if missing == "None" else bool(node["default_left"])
-    if -_ZERO <= threshold < 0:
-        threshold = float(np.nextafter(-_ZERO, -1))
-    elif 0 <= threshold < _ZERO:
-        threshold = _ZERO
+    if -ZERO <= threshold < 0:
+        threshold = float(np.nextafter(-ZERO, -1))
+    elif 0 <= threshold < ZERO:
+        threshold = ZERO
     return Split(feature, "BRANCH_LEQ", (threshold,), yes, no, nan_yes)
 
 

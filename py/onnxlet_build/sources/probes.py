@@ -18,7 +18,7 @@ def border_rows(
     count: int = 1000,
     seed: int = 0,
 ) -> Array:
-    """Rows whose every cell is a threshold of its column, or one float32 step below or above; float32 [count, features].
+    """Rows whose every cell is a threshold of its column, or one float32 step off; float32 [count, features].
 
     Every row passes many nodes of every tree, so most thresholds are hit. A column without thresholds is normal noise.
 

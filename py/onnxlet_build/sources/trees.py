@@ -11,12 +11,17 @@ from itertools import count
 from typing import Any
 
 import numpy as np
+import onnx
 
 from onnxlet.dtypes import Array
 
 from .graph import GraphBuilder
 
-__all__ = ["LINKS", "Forest", "Split", "floor32"]
+__all__ = ["LINKS", "ZERO", "Forest", "Split", "floor32"]
+
+# LightGBM's kZeroThreshold: its predict takes every number up to here for 0.
+ZERO = float(np.float32(1e-35))
+_NUMBERS = ("nodes_values", "target_weights", "base_values")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,8 @@ class Forest:
         whole: categorical features, whose fractions are cut off with `rounding`, "Floor" or "Truncate".
         zero_is_nan: features of which 0 means missing.
         missing: the number that means missing; NaN where only NaN does.
+        single: whether the library rounds what it is given to float32.
+        thresholds: by feature, as the library has them.
     """
 
     features: int
@@ -59,6 +66,7 @@ class Forest:
     rounding: str = "Floor"
     zero_is_nan: set[int] = field(default_factory=set)
     missing: float = np.nan
+    single: bool = False
     thresholds: dict[int, set[float]] = field(default_factory=dict)
     _columns: dict[str, list[Any]] = field(default_factory=dict)
     _trees: int = 0
@@ -79,7 +87,7 @@ class Forest:
             found = expand(key)
             if not isinstance(found, Split):
                 self._node(tree, number, 0, "LEAF", 0.0, 0, 0, False)
-                leaf = {"treeids": tree, "nodeids": number, "ids": target, "weights": float(np.float32(found))}
+                leaf = {"treeids": tree, "nodeids": number, "ids": target, "weights": float(found)}
                 for name, value in leaf.items():
                     self._columns.setdefault(f"target_{name}", []).append(value)
                 continue
@@ -100,7 +108,7 @@ class Forest:
             "nodeids": number,
             "featureids": feature,
             "modes": mode,
-            "values": floor32(value),
+            "values": value,
             "truenodeids": yes,
             "falsenodeids": no,
             "missing_value_tracks_true": int(nan_yes),
@@ -108,21 +116,28 @@ class Forest:
         for name, entry in row.items():
             self._columns.setdefault(f"nodes_{name}", []).append(entry)
 
-    def write(self, graph: GraphBuilder, rows: str) -> list[str]:
+    def write(self, graph: GraphBuilder, rows: str, *, double: bool = False) -> list[str]:
         """Append the ensemble to a graph.
 
         Args:
             rows: name of a value float32 [N, features].
+            double: the rows are float64, as inside a pipeline; what comes out is float32 in any case.
         Returns: names of the outputs: labels [N] and probabilities [N, C] with `classes`, else predictions [N, T].
         """
+        columns = {name: values for name, values in self._columns.items() if name not in _NUMBERS}
+        numbers = {name: self._columns[name] for name in _NUMBERS[:2]} | {"base_values": list(self.base)}
+        if double:
+            for name, values in numbers.items():
+                columns[f"{name}_as_tensor"] = onnx.numpy_helper.from_array(np.array(values, np.float64))
+        else:
+            columns |= numbers | {"nodes_values": [floor32(value) for value in numbers["nodes_values"]]}
         sums = graph.op(
             "TreeEnsembleRegressor",
-            [self._cleaned(graph, rows)],
+            [self._cleaned(graph, rows, np.float64 if double else np.float32)],
             name="trees",
             domain="ai.onnx.ml",
             n_targets=len(self.base),
-            base_values=[float(value) for value in self.base],
-            **self._columns,
+            **columns,
         )
         predictions = LINKS[self.link](graph, sums)
         if self.classes is None:
@@ -133,20 +148,19 @@ class Forest:
         best = graph.op("ArgMax", [predictions], axis=1, keepdims=0)
         return [graph.op("Gather", [self.classes, best]), predictions]
 
-    def _cleaned(self, graph: GraphBuilder, rows: str) -> str:
+    def _cleaned(self, graph: GraphBuilder, rows: str, dtype: Any) -> str:
         """The rows as the trees want them: what means missing is NaN, categories are whole."""
-        nan = np.float32(np.nan)
+        nan = dtype(np.nan)
         if not np.isnan(self.missing):
-            rows = graph.op("Where", [graph.op("Equal", [rows, np.float32(self.missing)]), nan, rows])
+            rows = graph.op("Where", [graph.op("Equal", [rows, dtype(self.missing)]), nan, rows])
         if self.zero_is_nan:
-            # LightGBM's kZeroThreshold
-            tiny = graph.op("LessOrEqual", [graph.op("Abs", [rows]), np.float32(1e-35)])
+            tiny = graph.op("LessOrEqual", [graph.op("Abs", [rows]), dtype(ZERO)])
             tiny = graph.op("And", [tiny, self._mask(self.zero_is_nan)])
             rows = graph.op("Where", [tiny, nan, rows])
         if self.whole:
             cut = graph.op("Floor", [rows])
             if self.rounding == "Truncate":
-                below = graph.op("Less", [rows, np.float32(0)])
+                below = graph.op("Less", [rows, dtype(0)])
                 cut = graph.op("Where", [below, graph.op("Ceil", [rows]), cut])
             rows = graph.op("Where", [self._mask(self.whole), cut, rows])
         return rows

@@ -54,7 +54,7 @@ def forest(booster: Any, classes: Array | None, missing: float, name: str) -> Fo
     if classes is not None and int(learner["learner_model_param"].get("num_target", "1")) > 1:
         raise BuildError(f"{name}: predicts several labels a row; give its Booster: model.get_booster()")
     base = _margins(learner["learner_model_param"], link)
-    made = Forest(int(learner["learner_model_param"]["num_feature"]), base, link, classes, missing=missing)
+    made = Forest(int(learner["learner_model_param"]["num_feature"]), base, link, classes, missing=missing, single=True)
     boosted = learner["gradient_booster"]
     trees = boosted.get("gbtree", boosted)["model"]
     if "trees" not in trees:
