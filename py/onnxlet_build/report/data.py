@@ -9,9 +9,10 @@ report.json, whose keys stay as they are within one `format`; numbers that JSON 
                  "calibration_samples", "calibration_from", "evaluation_samples", "evaluation_from", "seconds",
                  "verdict": sentences,
                  "candidates": [Candidate's fields, `path` being the file's name, and "times_smaller"],
-                 "proofs": [Proof's fields, and "cold_times_faster", "warm_times_faster"]}],
+                 "proofs": [Proof's fields, and "refused", "cold_times_faster", "warm_times_faster"]}],
      "downloads": [{"group", "files", "bytes", "brotli_bytes"}] or null}
 
+A proof's "refused" says why the variant is not offered there, "" where it may be.
 The ratios compare with the original on the same backend; null where it did not run, or where the times mean nothing.
 """
 
@@ -19,13 +20,16 @@ import math
 import os
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from ..accuracy import Accuracy
+from onnxlet.errors import BuildError
+
+from ..accuracy import Accuracy, Budget
+from ..choose import right_on
 from ..sizes import Row
 from ..variants import DEVICE_CLASSES, ORIGINAL, Candidate, Proof, Study
 
@@ -35,9 +39,11 @@ __all__ = [
     "RUNS_ON",
     "Context",
     "accuracy_of",
+    "allowed",
     "document",
     "loaded_by",
     "proof_for",
+    "refusal",
     "times_faster",
     "times_smaller",
 ]
@@ -125,6 +131,39 @@ def _ratio(original: float, variant: float) -> float | None:
     return original / variant if original > 0 and variant > 0 else None
 
 
+def allowed(study: Study) -> str:
+    """The budget in words."""
+    budget = _budget(study)
+    if budget is None:
+        return study.budget
+    if budget.snr_db is not None:
+        return f"at least {budget.snr_db:g} dB of signal to noise"
+    found = [candidate.accuracy for candidate in study.candidates if candidate.accuracy]
+    if any(accuracy.metric is not None for accuracy in found):
+        return f"the model's own metric may drop by {budget.drop:g}"
+    if any(accuracy.top1 is not None for accuracy in found):
+        return f"at most {100 * budget.drop:.3g}% of the best classes may differ"
+    return f"a cosine of at least {1 - budget.drop:g}"
+
+
+def _budget(study: Study) -> Budget | None:
+    try:
+        return Budget.parse(study.budget)
+    except BuildError:  # none was kept
+        return None
+
+
+def refusal(study: Study, proof: Proof) -> str:
+    """Why what was proven may not be offered: it failed, or its answers there are over the budget; "" where it may."""
+    candidate, original, budget = study.candidate(proof.variant), study.candidate(ORIGINAL), _budget(study)
+    if candidate and candidate.refused:
+        return candidate.refused
+    if candidate is None or original is None or budget is None:
+        return proof.fault or ("" if proof.accuracy else "it did not run")
+    page = next((page for page, backends in RUNS_ON.items() if proof.backend in backends), "")
+    return right_on(candidate, [proof], page, budget, original) if page else proof.fault
+
+
 def loaded_by(study: Study, name: str) -> list[str]:
     """The device classes that load a candidate, in the usual order; classes that we do not know come last."""
     known = [device for device in DEVICE_CLASSES if study.choice.get(device) == name]
@@ -143,10 +182,11 @@ def proof_for(study: Study, device: str) -> Proof | None:
 
 def accuracy_of(study: Study, device: str) -> Accuracy | None:
     """How near the answers are that a device class gets: as proven, else as native ONNX Runtime gave them."""
-    if proof := proof_for(study, device):
-        return proof.accuracy
-    candidate = study.candidate(study.choice.get(device, ""))
-    return candidate.accuracy if candidate else None
+    proof, candidate = proof_for(study, device), study.candidate(study.choice.get(device, ""))
+    native = candidate.accuracy if candidate else None
+    if proof is None or proof.accuracy is None:
+        return native
+    return replace(proof.accuracy, metric=native.metric) if native else proof.accuracy  # measured natively only
 
 
 def document(
@@ -177,9 +217,12 @@ def _model(study: Study, verdict: list[str]) -> dict[str, Any]:
         for candidate in study.candidates
     ]
     proofs = [
-        {**asdict(proof), **dict(zip(("cold_times_faster", "warm_times_faster"), times, strict=True))}
+        {
+            **asdict(proof),
+            "refused": refusal(study, proof),
+            **dict(zip(("cold_times_faster", "warm_times_faster"), times_faster(study, proof), strict=True)),
+        }
         for proof in study.proofs
-        for times in [times_faster(study, proof)]
     ]
     fields = {name: value for name, value in asdict(study).items() if name != "references"}  # files of the site
     return {**fields, "verdict": verdict, "candidates": candidates, "proofs": proofs}

@@ -10,8 +10,8 @@ from importlib import resources
 from .. import paths
 from ..sizes import Row
 from ..variants import ORIGINAL, Study
-from . import numbers, sections
-from .data import DEVICES, Context, accuracy_of, proof_for, times_faster, times_smaller
+from . import measurements, numbers, sections
+from .data import DEVICES, Context, accuracy_of, proof_for, refusal, times_faster, times_smaller
 from .markup import Child, Markup, code, el, join
 from .tables import Column, table
 
@@ -19,9 +19,9 @@ __all__ = ["page", "style_hash"]
 
 _PARTS = (
     sections.choice,
-    sections.model_charts,
-    sections.variants,
-    sections.nodes,
+    measurements.overview,
+    measurements.variants,
+    measurements.nodes,
     sections.refused,
     sections.steps,
     sections.findings,
@@ -91,9 +91,9 @@ def _alarm(studies: Sequence[Study]) -> Markup:
     every = len(unproven) == len(studies)
     what = "Nothing here was proven in a browser." if every else "Not every model was proven in a browser."
     text = (
-        " The errors below are those of native ONNX Runtime on the build's machine, and browsers are known to "
-        "answer differently; what visitors load follows rules of thumb. "
-        "Build again without --no-browser, on a machine with Chromium, before you rely on "
+        "The errors below are those of native ONNX Runtime on the build's machine, and browsers are known to answer "
+        "differently. Visitors load the original, where rules of thumb say. Build again without --no-browser, on a "
+        "machine with Chromium, before you rely on "
     )
     named = [text, "it." if every else join([[", ".join(unproven)], "."])]
     return el("div", el("strong", what), el("p", named), class_="alarm", role="note")
@@ -134,7 +134,7 @@ def _tiles(study: Study) -> Markup | None:
         where = f"signal to noise on {numbers.count(accuracy.samples, 'sample')}"
         tiles.append(("Answers", numbers.decibels(accuracy.snr_db), where))
     if study.proofs:
-        right = sum(1 for one in study.proofs if one.accuracy and not one.fault)
+        right = sum(not refusal(study, one) for one in study.proofs)
         where = "pairs of variant and backend answered right"
         tiles.append(
             (

@@ -11,7 +11,7 @@ __all__ = ["agreement", "verdict"]
 def verdict(study: Study, context: Context) -> list[str]:
     """A sentence for each variant that somebody loads, and one about the proof."""
     if not study.choice:
-        return [f"Nothing was chosen for visitors: the page loads {study.name} by rules of thumb."]
+        return ["Visitors load the original, unchanged: no variant was proven, so none is offered."]
     names = dict.fromkeys(study.choice.values())
     return [*(_about(study, name) for name in names), _proof(study, context)]
 
