@@ -14,7 +14,7 @@ from onnxlet.partition import mentions
 from onnxlet.source import ModelSource, Signature
 
 from .convert import random_feeds, snr_db
-from .models import nodes
+from .passes.graphs import all_nodes
 from .samples import Feeds
 
 __all__ = ["AGREE_DB", "AGREE_HALF_DB", "Original", "restore"]
@@ -98,9 +98,11 @@ def restore(model: onnx.ModelProto, original: onnx.ModelProto) -> onnx.ModelProt
         setattr(model, name, getattr(original, name))
     for name in ("name", "doc_string"):
         setattr(model.graph, name, getattr(original.graph, name))
-    loaded = protobuf.load(model.SerializeToString())
-    used = {node.domain for node in nodes(loaded)} | {"", "ai.onnx"}
+    functions = (node.domain for function in model.functions for node in function.node)
+    used = {*(node.domain for node in all_nodes(model.graph)), *functions, "", "ai.onnx"}
     opsets = [o for o in model.opset_import if o.domain in used]
+    if "com.microsoft" in used.difference(o.domain for o in opsets):
+        opsets.append(onnx.helper.make_opsetid("com.microsoft", 1))
     del model.opset_import[:]
     model.opset_import.extend(opsets)
     model.ir_version = min(max(model.ir_version, original.ir_version), max(original.ir_version, 10))

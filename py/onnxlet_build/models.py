@@ -12,7 +12,7 @@ import onnx
 from onnxlet.dtypes import DataType
 from onnxlet.model import Graph, Model, Node, TensorType
 
-__all__ = ["Placement", "estimate_flop", "infer_types", "nodes", "place", "quantized_operators", "weight_bytes"]
+__all__ = ["Placement", "estimate_flop", "infer_types", "nodes", "place", "quantized", "shape_values", "weight_bytes"]
 
 # ONNX Runtime Web 1.30: its WebGPU builds were compiled without these, even for nodes that would run on the CPU.
 _NOT_IN_GPU_BUILDS = {
@@ -32,6 +32,22 @@ _CPU_ONLY |= {"QLinearMatMul", "QGemm", "MatMulIntegerToFloat", "QLinearAdd", "D
 _QUANTIZED = _CPU_ONLY | {"QuantizeLinear", "DequantizeLinear", "MatMulNBits", "MatMulBnb4", "GatherBlockQuantized"}
 _QUANTIZED |= {"QAttention", "QEmbedLayerNormalization", "QLinearConcat", "QLinearMul", "QLinearSigmoid"}
 _QUANTIZED |= {"QLinearAveragePool", "QLinearGlobalAveragePool", "QLinearLeakyRelu", "QLinearSoftmax", "QMoE"}
+_NARROW = {DataType.INT8, DataType.UINT8, DataType.INT4, DataType.UINT4}
+_FEW_WEIGHTS = 1024  # a model whose few constants are bytes is not thereby quantized
+_SIZE_INPUTS = {  # positions that say how large something is
+    "ConstantOfShape": (0,),
+    "Expand": (1,),
+    "Pad": (1, 3),
+    "Range": (0, 1, 2),
+    "Reshape": (1,),
+    "Resize": (2, 3),
+    "Slice": (1, 2, 3, 4),
+    "Split": (1,),
+    "Squeeze": (1,),
+    "Tile": (1,),
+    "TopK": (1,),
+    "Unsqueeze": (1,),
+}
 
 # Below these, fetching a larger runtime and compiling shaders costs a visitor more than the GPU gives back:
 # 1 thread of wasm does 20-29 GFLOP/s, so 50 MFLOP are about 2 ms.
@@ -101,9 +117,40 @@ def _with_subgraphs(node: Node) -> Iterator[Node]:
                 yield from _graph_nodes(value)
 
 
-def quantized_operators(model: Model) -> list[str]:
-    """Operators of a model that was quantized already, such as "MatMulInteger"; empty where it was not."""
-    return sorted({node.op_type for node in nodes(model)} & _QUANTIZED)
+def quantized(model: Model) -> str:
+    """How a model was quantized already: its operators for that, or the type of its weights; "" where it was not."""
+    if found := sorted({node.op_type for node in nodes(model)} & _QUANTIZED):
+        return ", ".join(found)
+    counts: dict[DataType, int] = {}
+    for tensor in model.graph.initializers:
+        counts[tensor.data_type] = counts.get(tensor.data_type, 0) + math.prod(tensor.dims)
+    most = max(counts, key=lambda kind: counts[kind], default=DataType.UNDEFINED)
+    return f"{most.name.lower()} weights" if most in _NARROW and counts[most] >= _FEW_WEIGHTS else ""
+
+
+def shape_values(model: Model) -> set[str]:
+    """Values of the main graph that only say how large others are: runtimes compute these on the CPU by design."""
+    readers: dict[str, list[tuple[Node, int]]] = {}
+    for node in model.graph.nodes:
+        for position, name in enumerate(node.inputs):
+            readers.setdefault(name, []).append((node, position))
+        for inner in _with_subgraphs(node):
+            if inner is not node:  # a subgraph may do anything with what it reads
+                for name in inner.inputs:
+                    readers.setdefault(name, []).append((inner, -1))
+    wanted = {value.name for value in model.graph.outputs}
+    found: set[str] = set()
+    for node in reversed(model.graph.nodes):
+        for name in node.outputs:
+            read = readers.get(name, [])
+            sizes = all(at in _SIZE_INPUTS.get(r.op_type, ()) or _all_in(r.outputs, found) for r, at in read)
+            if read and sizes and name not in wanted and all(at >= 0 for _, at in read):
+                found.add(name)
+    return found
+
+
+def _all_in(names: tuple[str, ...], found: set[str]) -> bool:
+    return all(name in found for name in names if name)
 
 
 def weight_bytes(model: Model) -> int:

@@ -20,7 +20,7 @@ import onnx
 from onnxlet import protobuf
 
 from . import paths
-from .models import quantized_operators
+from .models import quantized
 from .passes import PASSES
 from .passes.graphs import count_nodes
 from .progress import Reporter
@@ -60,9 +60,8 @@ def optimize(data: bytes, samples: Samples, folder: Path, report: Reporter, app:
         folder: for files in between; made where it is not there, and left for the caller to remove.
         app: the app file that registers the model's own operators when it is imported.
     """
-    model = protobuf.load(data)
-    if quantized := quantized_operators(model):
-        return Optimized(data, (_untouched(data, f"left as it is: quantized already ({', '.join(quantized)})"),))
+    if how := quantized(protobuf.load(data)):
+        return Optimized(data, (_untouched(data, f"left as it is: quantized already ({how})"),))
     folder.mkdir(parents=True, exist_ok=True)
     current = folder / "original.onnx"
     current.write_bytes(data)

@@ -20,7 +20,7 @@ from onnxlet.ops import load_all
 from onnxlet.ops.registry import registered
 
 from .equivalence import Original, restore
-from .models import infer_types, nodes
+from .models import infer_types, nodes, shape_values
 from .passes import PASSES, Unsuited
 from .passes.graphs import count_nodes
 from .samples import Samples
@@ -34,15 +34,11 @@ _GROWTH_BYTES = 2048
 _WORTH = 0.99  # of the bytes, where no node was saved
 
 
-def _load(path: Path) -> onnx.ModelProto:
-    return onnx.load(path)
-
-
 class _Weighed:
     """What a model costs.
 
     Args:
-        off_gpu: nodes without a kernel on WebGPU.
+        off_gpu: nodes without a kernel on WebGPU, but for those that compute shapes.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -51,7 +47,10 @@ class _Weighed:
         self.nodes = count_nodes(proto)
         self.model: Model = protobuf.load(data)
         self.kernels = Kernels(self.model, infer_types(proto))
-        self.off_gpu = sum(not self.kernels.has("webgpu", node) for node in nodes(self.model))
+        shapes = shape_values(self.model)
+        self.off_gpu = sum(
+            not self.kernels.has("webgpu", node) and not shapes.issuperset(node.outputs) for node in nodes(self.model)
+        )
 
     def brings(self, before: "_Weighed") -> str:
         """An operator that `before` has not, and that some runtime of the page lacks; "" where there is none."""
@@ -95,10 +94,10 @@ def _try(number: int, model: Path, target: Path, original: Original, proto: onnx
     fields = {"nodes_before": before.nodes, "nodes_after": before.nodes}
     fields |= {"bytes_before": before.bytes, "bytes_after": before.bytes}
     try:
-        data = restore(PASSES[number].run(_load(model)), proto).SerializeToString(deterministic=True)
+        data = restore(PASSES[number].run(onnx.load(model)), proto).SerializeToString(deterministic=True)
         after = _Weighed(data)
-    except Unsuited as reason:
-        return {"kept": False, "reason": str(reason), **fields}
+    except Unsuited as unsuited:
+        return {"kept": False, "reason": str(unsuited), **fields}
     except Exception as error:  # whatever other people's optimizers raise
         said = (str(error).strip().splitlines() or [""])[0]
         return {"kept": False, "reason": f"it failed: {type(error).__name__}: {said}"[:300], **fields}

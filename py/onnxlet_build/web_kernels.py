@@ -1,8 +1,9 @@
 """Which operators ONNX Runtime Web 1.30 has kernels for, and for which types, as its builds said when they were asked.
 
-web_kernels.json is written by ``python -m tests.build.optimize.probe_web_kernels``: by operator ("domain::name") and the
-opset since which it holds, the types with a kernel in each way, and the position of the input whose type it is (-1: the
-first output's). Operators of ai.onnx.ml are in the plain build only; the JSON says nothing of them.
+web_kernels.json is written by ``python -m tests.build.optimize.probe_web_kernels``: by operator
+("domain::name") and the opset since which it holds, the types with a kernel in each way, and the position of the input
+whose type it is (-1: the first output's). Operators of ai.onnx.ml are in the plain build only; the JSON says nothing of
+them.
 """
 
 import functools
@@ -20,9 +21,7 @@ PATH = Path(__file__).with_name("web_kernels.json")
 WAYS = ("wasm", "webgpu", "fallback")  # the plain build; the GPU of the WebGPU build; the CPU of the WebGPU build
 # Operators with subgraphs that could not be asked by themselves; their nodes are asked one by one.
 _WITH_GRAPHS = {"Scan", "SequenceMap"}
-_NAMES = {
-    kind: {"FLOAT": "float", "DOUBLE": "double"}.get(kind.name, kind.name.lower()) for kind in DataType
-}
+_NAMES = {kind: {"FLOAT": "float", "DOUBLE": "double"}.get(kind.name, kind.name.lower()) for kind in DataType}
 
 
 @functools.cache

@@ -1,4 +1,6 @@
-"""Remove what does nothing: unused nodes and initializers, second copies, Identity, Dropout, Casts to the same type.
+"""Remove what does nothing: unused nodes and initializers, copies, Identity, Dropout, Casts to the same type, notes.
+
+Notes are what exporters write beside nodes and values, such as the lines of Python that a node stands for.
 
 Post: the values that remain are computed by the same nodes from the same numbers, so every answer stays bit for bit.
 """
@@ -27,6 +29,7 @@ def run(model: onnx.ModelProto) -> onnx.ModelProto:
     while _drop_unused_nodes(graph):
         pass
     _drop_unused_initializers(graph)
+    _drop_notes(graph)
     if model.SerializeToString(deterministic=True) == before:
         raise Unsuited("nothing unused, doubled or without effect is in it")
     return model
@@ -125,3 +128,10 @@ def _drop_unused_initializers(graph: onnx.GraphProto) -> None:
         if len(kept) < len(one.initializer):
             del one.initializer[:]
             one.initializer.extend(kept)
+
+
+def _drop_notes(graph: onnx.GraphProto) -> None:
+    for one in all_graphs(graph):
+        for noted in (*one.node, *one.value_info, *one.initializer):
+            noted.ClearField("doc_string")
+            noted.ClearField("metadata_props")

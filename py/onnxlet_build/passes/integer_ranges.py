@@ -92,8 +92,8 @@ def _of_node(
     given = [known.get(name) for name in node.input if name]
     match node.op_type:
         case "Shape":
-            dims = [d if isinstance(d, int) else None for d in shape]
-            return (0, MAX_DIM) if None in dims or not dims else (min(dims), max(dims))  # type: ignore[type-var]
+            dims = [d for d in shape if isinstance(d, int)]
+            return (min(dims), max(dims)) if dims and len(dims) == len(shape) else (0, MAX_DIM)
         case "ArgMax" | "ArgMin":
             return 0, _dim(shape, attribute(node, "axis", 0)) - 1
         case "NonZero":

@@ -14,34 +14,34 @@ import onnx.helper as h
 
 from onnxlet import protobuf
 from onnxlet.dtypes import DataType
+from onnxlet.model import TensorType
 
-from ..models import infer_types
+from ..models import infer_types, shape_values
 from ..web_kernels import Kernels
 from .graphs import all_graphs, subgraphs
-from .integer_ranges import Interval, constants, ranges
+from .integer_ranges import constants, ranges
 from .unsuited import Unsuited
 
 __all__ = ["run"]
 
 _COMPARISONS = {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"}
-_ALL_INPUTS = {"Add", "Sub", "Mul", "Div", "Mod", "Min", "Max", "Neg", "Abs", "Identity", "Concat", "Range"} | _COMPARISONS
+_ALL_INPUTS = {
+    "Add",
+    "Sub",
+    "Mul",
+    "Div",
+    "Mod",
+    "Min",
+    "Max",
+    "Neg",
+    "Abs",
+    "Identity",
+    "Concat",
+    "Range",
+} | _COMPARISONS
 _FIRST_INPUT = {"Squeeze", "Unsqueeze", "Reshape", "Flatten", "Transpose", "Expand", "Tile", "Slice", "Split", "Cast"}
 _FIRST_INPUT |= {"Gather", "GatherElements", "CumSum", "ReduceSum", "ReduceMax", "ReduceMin"}
 _TAKES_INT32_INDICES = {"Gather", "GatherElements"}
-_SHAPE_INPUTS = {  # positions that say how large something is, and that runtimes read on the CPU
-    "Reshape": (1,),
-    "Expand": (1,),
-    "Tile": (1,),
-    "Slice": (1, 2, 3, 4),
-    "ConstantOfShape": (0,),
-    "Range": (0, 1, 2),
-    "Pad": (1, 3),
-    "Resize": (3,),
-    "Squeeze": (1,),
-    "Unsqueeze": (1,),
-    "Split": (1,),
-    "TopK": (1,),
-}
 
 
 def run(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -50,8 +50,7 @@ def run(model: onnx.ModelProto) -> onnx.ModelProto:
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     types = infer_types(copy)
-    kernels = Kernels(protobuf.load(model.SerializeToString()), types)
-    plan = _Plan(graph, {name: kind.elem_type for name, kind in types.items()}, ranges(graph, types), kernels)
+    plan = _Plan(model, types)
     groups = [group for group in plan.groups() if plan.gain(group) > 0]
     if not groups:
         raise Unsuited("no int64 arithmetic in it gains on WebGPU from being int32, or none provably fits")
@@ -62,11 +61,15 @@ def run(model: onnx.ModelProto) -> onnx.ModelProto:
 class _Plan:
     """Which nodes can compute in int32, and what that gains. Nodes are positions in the graph."""
 
-    def __init__(
-        self, graph: onnx.GraphProto, types: dict[str, DataType], known: Mapping[str, Interval], kernels: Kernels
-    ) -> None:
+    def __init__(self, model: onnx.ModelProto, types: Mapping[str, TensorType]) -> None:
+        graph = model.graph
+        loaded = protobuf.load(model.SerializeToString())
+        self._kernels = Kernels(loaded, types)
+        self._for_shapes = shape_values(loaded)
+        known = ranges(graph, types)
+        self._fits = {n for n, (low, high) in known.items() if -(2**31) <= low and high < 2**31}
         self.nodes = list(graph.node)
-        self.types = types
+        self.types = {name: kind.elem_type for name, kind in types.items()}
         self.constants = constants(graph)
         self.types |= {name: DataType(tensor.data_type) for name, tensor in self.constants.items()}
         self.maker = {name: i for i, node in enumerate(self.nodes) for name in node.output if name}
@@ -79,9 +82,6 @@ class _Plan:
                     self.readers.setdefault(name, []).append((i, -1))
         for value in graph.output:
             self.readers.setdefault(value.name, []).append((-1, -1))
-        self._fits = {n for n, (low, high) in known.items() if -(2**31) <= low and high < 2**31}
-        self._kernels = kernels
-        self._for_shapes = self._values_for_shapes()
         self.able = {i for i in range(len(self.nodes)) if self._is_able(i)}
 
     def values(self, i: int) -> list[str]:
@@ -100,20 +100,6 @@ class _Plan:
         if not touched or not all(name in self._fits for name in (*touched, *fixed)):
             return False
         return not all(n in self._for_shapes for n in node.output if n)
-
-    def _values_for_shapes(self) -> set[str]:
-        """Values that are read for nothing but the size of others."""
-        found: set[str] = set()
-        for i in reversed(range(len(self.nodes))):
-            for name in self.nodes[i].output:
-                read = self.readers.get(name, [])
-                if read and all(r >= 0 and self._sizes(r, position, found) for r, position in read):
-                    found.add(name)
-        return found
-
-    def _sizes(self, reader: int, position: int, found: set[str]) -> bool:
-        node = self.nodes[reader]
-        return position in _SHAPE_INPUTS.get(node.op_type, ()) or all(n in found for n in node.output if n)
 
     def groups(self) -> list[set[int]]:
         """Connected nodes that can be narrowed, each group without the nodes that only cost Casts."""
@@ -152,7 +138,8 @@ class _Plan:
 
     def edges(self, group: set[int]) -> tuple[list[str], list[str]]:
         """Values that need a Cast to int32 on the way in, and back to int64 on the way out."""
-        into, out = {}, {}
+        into: dict[str, None] = {}
+        out: dict[str, None] = {}
         for i in sorted(group):
             for name in self.values(i):
                 if self.maker.get(name) not in group:

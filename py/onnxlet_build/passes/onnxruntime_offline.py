@@ -29,6 +29,7 @@ _NOT_PORTABLE = [
     "EmbedLayerNormFusion",  # has no kernel on WebGPU
     "AttentionFusion",  # hides the weights of three MatMuls from the quantizer
 ]
+_GROWTH = 1.02
 _KNOWN_DOMAINS = {"", "ai.onnx", "ai.onnx.ml", "com.microsoft"}
 
 
@@ -52,16 +53,19 @@ def _optimized(model: onnx.ModelProto, level: onnxruntime.GraphOptimizationLevel
     foreign = sorted({node.domain for node in all_nodes(model.graph)} - _KNOWN_DOMAINS - local)
     if foreign:
         raise Unsuited(f"ONNX Runtime does not know the operators of {foreign[0]}")
+    data = model.SerializeToString()
+    optimized = _written(data, level, _NOT_PORTABLE)
+    if optimized.ByteSize() > len(data) * _GROWTH:  # weights stored in fewer bits than they are computed in
+        optimized = _written(data, level, [*_NOT_PORTABLE, "ConstantFolding"])
+    return optimized
+
+
+def _written(data: bytes, level: onnxruntime.GraphOptimizationLevel, disabled: list[str]) -> onnx.ModelProto:
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder, "optimized.onnx")
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = level
         options.optimized_model_filepath = str(target)
         options.log_severity_level = 3  # it warns that the file may not be portable, which is looked at afterwards
-        onnxruntime.InferenceSession(
-            model.SerializeToString(),
-            options,
-            providers=["CPUExecutionProvider"],
-            disabled_optimizers=_NOT_PORTABLE,
-        )
+        onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"], disabled_optimizers=disabled)
         return onnx.load(target)

@@ -44,7 +44,9 @@ def _is_transformer(model: onnx.ModelProto) -> bool:
     normalizes = normalizes or (kinds["ReduceMean"] and kinds["Sqrt"])
     makers = {name: node for node in nodes for name in node.output}
     weighs = any(
-        node.op_type in ("MatMul", "Einsum") and _makes(makers, node.input[0], "Softmax") for node in nodes if node.input
+        node.op_type in ("MatMul", "Einsum") and _makes(makers, node.input[0], "Softmax")
+        for node in nodes
+        if node.input
     )
     return bool(normalizes) and weighs
 
@@ -78,4 +80,3 @@ def _fused(model: onnx.ModelProto, family: str) -> onnx.ModelProto | None:
             return optimize_model(str(path), family, optimization_options=options, opt_level=0).model
         except Exception:
             return None
-
