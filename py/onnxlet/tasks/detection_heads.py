@@ -21,7 +21,7 @@ __all__ = ["HEADS", "Candidates", "Head", "Recognized", "recognize"]
 
 Size = tuple[int, int]
 Shape = Sequence[int | str | None]
-Found = tuple[str, tuple[str, ...]] | None  # the head's name, names of outputs
+Found = tuple[str, tuple[str, ...], int] | None  # the head's name, names of outputs, classes
 
 _STRIDES = ((8, 16, 32), (8, 16, 32, 64))  # of the grids, most models' and those for large inputs
 _SIDES = (4 * 8, 4 * 11, 4 * 17)  # columns of four distributions: NanoDet's, its larger models', and GFL's
@@ -55,12 +55,14 @@ class Recognized(NamedTuple):
         head: a name in `HEADS`.
         outputs: names of the outputs that it decodes.
         size: (width, height) of the input in pixels.
-        names: of the classes; empty where the metadata has none.
+        classes: how many; 0 where the shapes do not say.
+        names: of the classes; empty where nobody says.
     """
 
     head: str
     outputs: tuple[str, ...]
     size: Size
+    classes: int
     names: tuple[str, ...]
 
 
@@ -147,7 +149,8 @@ def recognize(
     names = _names(metadata) or tuple(names)
     for find in (_dense, _nanodet, _detr):
         if found := find(outputs, size, len(names), metadata):
-            return Recognized(found[0], found[1], size, names)
+            head, decoded, classes = found
+            return Recognized(head, decoded, size, classes, names)
     return None
 
 
@@ -163,20 +166,22 @@ def _dense(outputs: Sequence[NodeArg], size: Size, classes: int, metadata: Mappi
         return places in _places(size, anchors) or (places == 0 and classes > 0)
 
     if last > 5 and fits(first, 3) and classes in (0, last - 5) and not whole:
-        return "yolov5", (flat[0].name,)
+        return "yolov5", (flat[0].name,), last - 5
     if last == 6 and (whole or 0 < first <= _MOST_ROWS):
-        return "end-to-end", (flat[0].name,)
+        return "end-to-end", (flat[0].name,), classes
     if first > 4 and fits(last, 1) and classes in (0, first - 4):
-        return "yolov8", (flat[0].name,)
+        return "yolov8", (flat[0].name,), first - 4
     return None
 
 
 def _nanodet(outputs: Sequence[NodeArg], size: Size, classes: int, metadata: Mapping[str, str]) -> Found:
     shapes = [arg.shape for arg in outputs]
-    places = [shapes[at][1] for at, _ in _pairs(shapes, classes)]
+    pairs = _pairs(shapes, classes)
+    places = [shapes[at][1] for at, _ in pairs]
     if places not in [_cells(size, strides) for strides in _STRIDES]:
         return None
-    return "nanodet", tuple(arg.name for arg in outputs)
+    columns = shapes[pairs[0][0]][2]
+    return "nanodet", tuple(arg.name for arg in outputs), columns if isinstance(columns, int) else 0
 
 
 def _detr(outputs: Sequence[NodeArg], size: Size, classes: int, metadata: Mapping[str, str]) -> Found:
@@ -185,7 +190,7 @@ def _detr(outputs: Sequence[NodeArg], size: Size, classes: int, metadata: Mappin
     if len(logits) != 3 or len(boxes) != 3 or boxes[2] != 4 or not classes:
         return None
     head = "detr" if logits[2] == classes + 1 else "rt-detr" if logits[2] == classes else ""
-    return (head, ("logits", "pred_boxes")) if head else None
+    return (head, ("logits", "pred_boxes"), classes) if head else None
 
 
 def _pairs(shapes: Sequence[Shape], classes: int = 0) -> list[tuple[int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ class ObjectDetector:
         self.session = session
         self.head = head or (seen.head if seen else "")
         self.names = names if names is not None else (seen.names if seen else ())
-        self.image = image or default_input(self.head, seen.size if seen else (0, 0))
+        self.image = _fixed(image or default_input(self.head, seen.size if seen else (0, 0)), inputs[0].shape)
         as_seen = seen is not None and seen.head == self.head
         self._outputs = list(seen.outputs) if seen and as_seen else [arg.name for arg in outputs]
         self._dtype = from_ort_type(inputs[0].type).numpy
@@ -121,6 +122,14 @@ class ObjectDetector:
 
     def __repr__(self) -> str:
         return f"<ObjectDetector {self.head}, {len(self.names) or 'unnamed'} classes>"
+
+
+def _fixed(image: ImageInput, shape: Sequence[int | str | None]) -> ImageInput:
+    """The same for a model whose input has one size, where the size was to follow the picture."""
+    height, width = shape[2:]
+    if image.fit != "shortest_edge" or not isinstance(height, int) or not isinstance(width, int):
+        return image
+    return replace(image, size=(width, height), fit="stretch")
 
 
 def default_input(head: str, size: tuple[int, int]) -> ImageInput:

@@ -1,0 +1,325 @@
+"""Hugging Face transformers: a folder that `save_pretrained` wrote, a hub id, or a loaded model.
+
+The task decides which head is loaded and which outputs are kept; it is found in the configuration's architecture.
+PyTorch's exporter does the work (`torch.py`), with the batch and the length of texts free. Tokenizer, configuration and
+labels go along as files, as the model's repository has them.
+"""
+
+import json
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from onnxlet.errors import BuildError
+
+from .. import fetch
+from ..samples import Feeds
+from . import torch as torch_source
+from .exported import Export, library, library_roots
+from .transformers_inputs import any_size, padding_matters, pictures, sides, texts
+
+__all__ = ["TASKS", "Transformers", "export", "open_file", "takes", "takes_file"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What a task loads and keeps.
+
+    Args:
+        auto: the class of transformers that finds the model's own.
+        endings: of the architectures that are made for it.
+        outputs: those that are kept; what else a model gives is dropped, and the weights behind it.
+        pair: texts come in twos.
+    """
+
+    auto: str
+    endings: tuple[str, ...]
+    outputs: tuple[str, ...] = ("logits",)
+    pair: bool = False
+
+
+TASKS = {
+    "text-classification": _Task("AutoModelForSequenceClassification", ("ForSequenceClassification",)),
+    "zero-shot-classification": _Task("AutoModelForSequenceClassification", (), pair=True),  # known by its labels
+    "token-classification": _Task("AutoModelForTokenClassification", ("ForTokenClassification",)),
+    "question-answering": _Task(
+        "AutoModelForQuestionAnswering",
+        ("ForQuestionAnswering", "ForQuestionAnsweringSimple"),
+        ("start_logits", "end_logits"),
+        pair=True,
+    ),
+    "fill-mask": _Task("AutoModelForMaskedLM", ("ForMaskedLM", "WithLMHeadModel")),
+    "image-classification": _Task(
+        "AutoModelForImageClassification", ("ForImageClassification", "ForImageClassificationWithTeacher")
+    ),
+    "object-detection": _Task("AutoModelForObjectDetection", ("ForObjectDetection",), ("logits", "pred_boxes")),
+    "feature-extraction": _Task("AutoModel", ("Model",), ("last_hidden_state",)),
+}
+_ALIASES = {"sentiment-analysis": "text-classification", "ner": "token-classification"}
+_LABELLED = {task for task in TASKS if task not in ("question-answering", "fill-mask", "feature-extraction")}
+
+_FILES = (  # what a page may need beside the weights
+    "config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "preprocessor_config.json",
+)
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Transformers:
+    """A model and what it is for, for ``model()`` to return.
+
+    Args:
+        model: a folder, a hub id such as "owner/name", or a loaded model.
+        task: a name in `TASKS`; by default what the architecture is made for.
+        processor: of a loaded model: its tokenizer or image processor. Folders and ids bring their own.
+    """
+
+    model: Any
+    task: str = ""
+    processor: Any = None
+
+
+def takes(thing: Any) -> bool:
+    """Whether it is a `Transformers`, a loaded model, or a pipeline."""
+    return isinstance(thing, Transformers) or "transformers" in library_roots(thing)
+
+
+def takes_file(path: Path) -> bool:
+    """Whether it is a folder with a transformers configuration, or reads like a hub id and is no path."""
+    if path.is_dir():
+        return "model_type" in _json(path / "config.json")
+    no_path = not path.exists() and not path.parent.exists() and path.suffix not in (".onnx", ".pt2", ".py")
+    return no_path and _HUB_ID.fullmatch(str(path)) is not None
+
+
+def open_file(path: Path) -> Transformers:
+    """What `export` takes."""
+    return Transformers(str(path))
+
+
+def export(thing: Any, name: str) -> Export:
+    """See `sources.export`."""
+    library("torch", "torch")
+    library("transformers", "transformers")
+    wanted = _wanted(thing, name)
+    with tempfile.TemporaryDirectory() as folder, _quiet():
+        loaded = _loaded(wanted, name) if isinstance(wanted.model, str) else _given(wanted, Path(folder), name)
+        made, example = _exported(loaded, name)
+    notes = [f"is exported for {loaded.task}", *loaded.notes, *made.notes]
+    verified = made.verified
+    if "attention_mask" in example:
+        if difference := padding_matters(made.data, example, name):
+            notes.append(f"padding changes the model's own answers ({difference}); give it one text at a time")
+        else:
+            verified += "; texts in a padded batch answer as alone"
+    return replace(made, verified=verified, notes=tuple(notes), files=loaded.files)
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    model: Any
+    task: str
+    tokenizer: Any
+    files: dict[str, bytes]
+    notes: tuple[str, ...] = ()
+
+
+def _wanted(thing: Any, name: str) -> Transformers:
+    if isinstance(thing, Transformers):
+        wanted = replace(thing, model=str(thing.model)) if isinstance(thing.model, Path) else thing
+    elif hasattr(thing, "model") and hasattr(thing, "task"):  # a pipeline
+        wanted = Transformers(thing.model, thing.task, thing.tokenizer or getattr(thing, "image_processor", None))
+    else:
+        wanted = Transformers(thing)
+    task = _ALIASES.get(wanted.task, wanted.task)
+    if task and task not in TASKS:
+        raise BuildError(f'{name}: task "{task}" is not known; known are {", ".join(TASKS)}')
+    return replace(wanted, task=task)
+
+
+def _loaded(wanted: Transformers, name: str) -> _Loaded:
+    """Load from a folder, or from the hub by way of its cache."""
+    transformers = library("transformers", "transformers")
+    where = wanted.model
+    local = {"local_files_only": True} if fetch.offline else {}
+    try:
+        config = transformers.AutoConfig.from_pretrained(where, **local)
+        task = wanted.task or _task_of(config, name)
+        auto = getattr(transformers, TASKS[task].auto)
+        model, info = auto.from_pretrained(
+            # Attention in plain products is what optimizers fuse and every backend runs.
+            where,
+            config=config,
+            attn_implementation="eager",
+            output_loading_info=True,
+            **local,
+        )
+        files = _files(where, local)
+    except BuildError:
+        raise
+    except Exception as error:  # OSError, and whatever a configuration, a pickle or a missing package raises
+        raise BuildError(_sentence(where, error)) from error
+    missing = [key for key in sorted(info["missing_keys"]) if "pooler" not in key or task != "feature-extraction"]
+    if missing:
+        raise BuildError(
+            f"{where}: has no weights for {missing[0]} ({len(missing)} missing), which {task} needs; "
+            f"its architecture is {_architecture(config) or 'not said'}: give another task, or train it"
+        )
+    tokenizer, notes = _tokenizer(where, files, local) if model.main_input_name == "input_ids" else (None, ())
+    return _Loaded(model.float(), task, tokenizer, {**files, **_labels(config, task)}, notes)
+
+
+def _given(wanted: Transformers, folder: Path, name: str) -> _Loaded:
+    """A model in memory, which may have a tokenizer or an image processor with it."""
+    model = wanted.model
+    if not hasattr(model, "config") or not hasattr(model, "main_input_name"):
+        raise BuildError(f"{name}: is a transformers {type(model).__name__}, expected a model, a folder or a hub id")
+    task = wanted.task or _task_of(model.config, name)
+    model.config.save_pretrained(folder)
+    if wanted.processor is not None:
+        wanted.processor.save_pretrained(folder)
+    tokenizer = wanted.processor if hasattr(wanted.processor, "model_input_names") else None
+    text = model.main_input_name == "input_ids"
+    return _Loaded(model, task, tokenizer if text else None, {**_files(str(folder), {}), **_labels(model.config, task)})
+
+
+def _task_of(config: Any, name: str) -> str:
+    architecture = _architecture(config)
+    if architecture.endswith("ForSequenceClassification") and any(
+        str(label).lower().startswith("entail") for label in config.id2label.values()
+    ):
+        return "zero-shot-classification"
+    for task, one in TASKS.items():
+        # GPT2LMHeadModel writes texts, which is no task here, although its ending is a plain model's.
+        if (
+            one.endings
+            and architecture.endswith(one.endings)
+            and not (one.auto == "AutoModel" and "Head" in architecture)
+        ):
+            return task
+    found = f"architecture {architecture}" if architecture else "a configuration without an architecture"
+    raise BuildError(
+        f"{name}: has {found}; say what it is for, such as Transformers(model, task=...): {', '.join(TASKS)}"
+    )
+
+
+def _architecture(config: Any) -> str:
+    return str((config.architectures or [""])[0])
+
+
+def _labels(config: Any, task: str) -> dict[str, bytes]:
+    """labels.txt, a line a class."""
+    if task not in _LABELLED or not config.id2label:
+        return {}
+    names = {int(number): " ".join(str(label).split()) for number, label in config.id2label.items()}
+    lines = [names.get(number, str(number)) for number in range(max(names) + 1)]
+    return {"labels.txt": ("\n".join(lines) + "\n").encode()}
+
+
+def _files(where: str, local: Mapping[str, Any]) -> dict[str, bytes]:
+    from transformers.utils.hub import cached_file
+
+    found = {name: cached_file(where, name, _raise_exceptions_for_missing_entries=False, **local) for name in _FILES}
+    return {name: Path(path).read_bytes() for name, path in found.items() if path}
+
+
+def _tokenizer(where: str, files: dict[str, bytes], local: Mapping[str, Any]) -> tuple[Any, tuple[str, ...]]:
+    """The tokenizer, with a tokenizer.json for the page where the repository has none; and what to say."""
+    transformers = library("transformers", "transformers")
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(where, **local)
+    except Exception as error:  # none there, or one that needs a package
+        return None, (f"has no tokenizer that can be loaded ({_first_line(error)}): pages cannot take texts",)
+    if "tokenizer.json" not in files and getattr(tokenizer, "backend_tokenizer", None) is not None:
+        files["tokenizer.json"] = tokenizer.backend_tokenizer.to_str().encode()
+    return tokenizer, ()
+
+
+def _exported(loaded: _Loaded, name: str) -> tuple[Export, Feeds]:
+    """Through PyTorch's exporter. Returns: the export, and the example that it was made with."""
+    model, task = loaded.model, TASKS[loaded.task]
+    if model.main_input_name == "input_ids":
+        example = texts(model.config, loaded.tokenizer, pair=task.pair, mask=loaded.task == "fill-mask")
+        return _export(loaded, example, {key: {0: "batch", 1: "sequence"} for key in example}, name), example
+    if model.main_input_name != "pixel_values":
+        raise BuildError(f"{name}: takes {model.main_input_name}; only texts and pictures are known here")
+    processor = json.loads(loaded.files.get("preprocessor_config.json", b"{}"))
+    refusal = ""
+    if loaded.task == "object-detection" and any_size(processor):
+        example = pictures(model)
+        axes = {"pixel_values": {0: "batch", 2: "height", 3: "width"}}
+        axes |= {"pixel_mask": {0: "batch", 1: "height", 2: "width"}} if "pixel_mask" in example else {}
+        try:
+            return _export(loaded, example, axes, name), example
+        except BuildError as error:
+            refusal = f"takes pictures of one size only, since any size did not work ({error})"
+    example = pictures(model, sides(model.config, processor), masked=loaded.task == "object-detection")
+    made = _export(loaded, example, {key: {0: "batch"} for key in example}, name)
+    return replace(made, notes=(*made.notes, *([refusal] if refusal else []))), example
+
+
+def _export(loaded: _Loaded, example: Feeds, axes: Mapping[str, Mapping[int, str]], name: str) -> Export:
+    torch = library("torch", "torch")
+    outputs = TASKS[loaded.task].outputs
+
+    class Task(torch.nn.Module):  # type: ignore[name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = loaded.model
+
+        def forward(self, **inputs: Any) -> dict[str, Any]:
+            answers = self.model(**inputs, return_dict=True)
+            return {output: answers[output] for output in outputs}
+
+    tensors = {key: torch.from_numpy(value) for key, value in example.items()}
+    return torch_source.export(torch_source.Torch(Task(), tensors, dynamic=axes), name)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No remarks of transformers' own inside: what matters here is said in notes."""
+    from transformers.utils import logging
+
+    level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bar:
+            logging.enable_progress_bar()
+
+
+def _sentence(where: str, error: Exception) -> str:
+    if Path(where).is_dir():
+        return f"{where}: transformers cannot load it: {_first_line(error)}"
+    why = "--offline forbids fetching it" if fetch.offline else _first_line(error)
+    return (
+        f"{where}: is no folder here, and cannot be had from the Hugging Face hub ({why}); check the name and the "
+        "network, or download it elsewhere and give its folder"
+    )
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0].rstrip(".") if lines else type(error).__name__
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
