@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import subprocess
 from collections.abc import AsyncIterator, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -13,7 +14,7 @@ from onnxlet.errors import BuildError
 if TYPE_CHECKING:
     from playwright.async_api import Browser
 
-__all__ = ["find", "launched", "run_apart"]
+__all__ = ["find", "launched", "run_apart", "version_of"]
 
 T = TypeVar("T")
 
@@ -36,6 +37,12 @@ def find(named: Path | None = None) -> Path | None:
         return Path(path)
     installed = next((path for name in NAMES if (path := shutil.which(name))), None)
     return Path(installed) if installed else run_apart(_playwrights_own())
+
+
+def version_of(chromium: Path) -> str:
+    """What a browser calls itself, such as "Chromium 150.0.7871.0"."""
+    done = subprocess.run([chromium, "--version"], capture_output=True, text=True, check=False)
+    return " ".join(done.stdout.split()[:2]) or chromium.name
 
 
 async def _playwrights_own() -> Path | None:

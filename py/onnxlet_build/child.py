@@ -24,7 +24,7 @@ def run_child(task: str, path: Path, scratch: Path, **more: object) -> dict[str,
     """Run a task of `inspect_child.py`; its process and all that it starts end with it.
 
     Args:
-        task: "models", "samples", "score" or "inspect".
+        task: "models", "samples", "score", "feed" or "inspect".
         path: the app file or the model.py.
         scratch: a folder that lives as long as the answer.
         more: what the task needs besides, as JSON.

@@ -45,21 +45,28 @@ MIME: dict[str, str] = {
 }
 
 
-def policy(script_hashes: tuple[str, ...] = ()) -> str:
+def policy(script_hashes: tuple[str, ...] = (), style_hash: str = "") -> str:
     """The Content-Security-Policy as one line.
 
     Args:
-        script_hashes: base64 sha256 of inline scripts that may run.
+        script_hashes: base64 sha256 of inline scripts that may run; style_hash: of an inline style sheet.
     """
-    hashes = "".join(f" 'sha256-{digest}'" for digest in script_hashes)
-    return "; ".join(f"{key} {value}{hashes if key == 'script-src' else ''}" for key, value in POLICY.items())
+    inline = {"script-src": script_hashes, "style-src": (style_hash,) if style_hash else ()}
+    return "; ".join(
+        key + "".join(f" {source}" for source in (value, *(f"'sha256-{digest}'" for digest in inline.get(key, ()))))
+        for key, value in POLICY.items()
+    )
 
 
-def headers_file(script_hashes: tuple[str, ...] = ()) -> str:
-    """The text of ``_headers``, which Netlify and Cloudflare Pages read."""
+def headers_file(script_hashes: tuple[str, ...] = (), style_hash: str = "") -> str:
+    """The text of ``_headers``, which Netlify and Cloudflare Pages read.
+
+    Args:
+        style_hash: of the report's style sheet, which stands in its page.
+    """
     everywhere = {
         **ISOLATION,
-        "Content-Security-Policy": policy(script_hashes),
+        "Content-Security-Policy": policy(script_hashes, style_hash),
         "Referrer-Policy": "no-referrer",
         "X-Content-Type-Options": "nosniff",
     }

@@ -12,7 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from onnxlet.errors import BuildError
+from onnxlet.app import Example
+from onnxlet.errors import BuildError, OnnxletError
 from onnxlet_build import fetch, paths
 from onnxlet_build.sources.onnx import external_files
 from onnxlet_build.user_code import FeedRecorder, Reads, imported_files, load, watch_sessions
@@ -20,6 +21,8 @@ from onnxlet_build.user_code import FeedRecorder, Reads, imported_files, load, w
 __all__: list[str] = []
 
 Answer = dict[str, Any]
+
+_FROM_FILES = ("image", "drawing", "file", "audio", "table", "tensor")
 
 
 def inspect(path: Path, scratch: Path) -> Answer:
@@ -107,6 +110,27 @@ def _run(app: Any, example: Any, number: int, reads: Reads, scratch: Path) -> An
     }
 
 
+def feed(path: Path, scratch: Path, model: str, files: list[str]) -> Answer:
+    """Give files to the app's first function, one each, and record what it feeds a model.
+
+    Raises: BuildError: the function takes no file, or cannot take one of these.
+    """
+    recorder = FeedRecorder(scratch / "feeds", most=len(files))
+    recorder.watch()
+    _, app = _find_app(load(path), path)
+    function = app.function()
+    taker = next((param.name for param in function.inputs if param.kind in _FROM_FILES), None)
+    if taker is None:
+        raise BuildError(f"{path}: {function.name} takes no file; give its model's inputs as .npz files")
+    for file in files:
+        with recorder.example(len(files)):
+            try:
+                asyncio.run(app.acall(function.name, app.load(Example(function.name, file, {taker: Path(file)}))))
+            except OnnxletError as error:
+                raise BuildError(f"{file}: {function.name} does not take it ({error})") from error
+    return {"samples": recorder.samples.get(model, [])}
+
+
 def _external_files(model: Path) -> set[str]:
     """Where a model's weights lie beside its file: they travel inside it."""
     return {str((model.parent / name).resolve()) for name in external_files(model.read_bytes())}
@@ -123,6 +147,8 @@ def _answer(request: dict[str, Any]) -> Answer:
             return model_child.write_samples(path, request["names"], scratch)
         case "score":
             return model_child.score(path, request["name"], request["models"])
+        case "feed":
+            return feed(path, scratch, request["model"], request["files"])
     return inspect(path, scratch)
 
 

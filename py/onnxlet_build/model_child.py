@@ -153,7 +153,7 @@ def write_samples(path: Path, names: list[str], scratch: Path, limit: int = MAX_
         answer[what] = {}
         where = f"{path}: {what}()"
         for number, (name, items) in enumerate(_by_model(_given(module, what, path), names, where).items()):
-            checked = _bounded(_checked(items, path.parent / name, where))
+            checked = _bounded(checked_feeds(items, path.parent / name, where))
             written = Samples.write(scratch / what / str(number), (feeds for feeds, _ in checked), limit)
             if not written:
                 raise BuildError(f"{where} gives no sample for {name}; give some, or remove the function")
@@ -179,7 +179,7 @@ def score(path: Path, name: str, models: list[str], limit: int = MAX_SAMPLES) ->
         raise BuildError(f"{path}: a metric of {name} needs metric(outputs, target) and evaluation(); write both")
     sessions = [native_session(Path(model).read_bytes(), name) for model in models]
     totals, count = [0.0] * len(models), 0
-    for feeds, target in itertools.islice(_checked(items, path.parent / name, f"{path}: evaluation()"), limit):
+    for feeds, target in itertools.islice(checked_feeds(items, path.parent / name, f"{path}: evaluation()"), limit):
         count += 1
         for index, session in enumerate(sessions):
             value = float(metric(session.run(None, feeds), target))
@@ -218,7 +218,7 @@ def _by_model(given: Any, names: list[str], where: str) -> Mapping[str, Iterable
     return given
 
 
-def _checked(items: Iterable[Any], model: Path, where: str) -> Iterator[tuple[dict[str, Any], Any]]:
+def checked_feeds(items: Iterable[Any], model: Path, where: str) -> Iterator[tuple[dict[str, Any], Any]]:
     """Feeds in the model's own types, and the target, None where there is none."""
     source = ModelSource(model)
     signature = source.signature()

@@ -2,8 +2,9 @@
 
 import json
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,22 @@ import onnxlet
 from onnxlet.errors import BuildError
 
 from . import paths
+from .browser import version_of
+from .choose import choose
 from .inspect_app import Inspected, inspect_app
 from .manifest import CLOUDFLARE_LIMIT_BYTES, Tree, safe_names
 from .packages import Package, forget_resolved, resolve
 from .progress import Reporter
+from .report import Context, write_report
 from .runtime import Runtime
 from .site_models import SiteModels
 from .site_pages import read_templates, write_pages
 from .site_runtime import write_ort, write_python, write_web
+from .sizes import Row, summarize
+from .study import Evidence, Settings, study
+from .variants import Study
 
-__all__ = ["Options", "build_site"]
+__all__ = ["Built", "Options", "build_site"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +38,40 @@ class Options:
     Args:
         host: "" or "cloudflare": no file over 24 MiB.
         title: of the gallery page.
+        settings: which variants, how good, proven by which browser.
+        command: a shell line that builds the same again, for the report.
     """
 
     host: str = ""
     title: str = "Demos"
+    settings: Settings = field(default_factory=Settings)
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A site that was built.
+
+    Args:
+        site: site.json's content.
+        rows: what a visitor's browser fetches.
+        studies: what was found out about each model.
+    """
+
+    site: dict[str, Any]
+    rows: list[Row]
+    studies: tuple[Study, ...]
 
 
 def build_site(
-    apps: Sequence[Path], out: Path, options: Options, report: Reporter, *, refresh: bool = False
-) -> dict[str, Any]:
+    apps: Sequence[Path], out: Path, options: Options, report: Reporter, executor: Executor, *, refresh: bool = False
+) -> Built:
     """Build the site of some apps into `out`.
 
-    Returns: site.json's content.
+    Args:
+        apps: app files, folders of an app.py, or models, which get an app of their own.
+        executor: where variants are measured.
+        refresh: resolve packages and measure variants again.
     Raises: BuildError: see its text; `out` is then as it was.
     """
     out = out.resolve()
@@ -51,13 +80,58 @@ def build_site(
     if refresh:
         forget_resolved()
     with paths.scratch(out.parent, f".{out.name}-building-") as scratch:
-        inspected = [inspect_app(app, scratch / f"app{i}", report, runtime) for i, app in enumerate(apps)]
+        files = [_app_of(path, scratch / f"written{i}", report) for i, path in enumerate(apps)]
+        inspected = [inspect_app(app, scratch / f"app{i}", report, runtime) for i, app in enumerate(files)]
+        studies = _studies(inspected, options.settings, scratch, report, executor, runtime, refresh=refresh)
         folder = scratch / "site"
         folder.mkdir()
         tree = Tree(folder, CLOUDFLARE_LIMIT_BYTES if options.host == "cloudflare" else None)
-        site = _write(tree, inspected, options, runtime, report)
+        site = _write(tree, inspected, studies, options, runtime, report)
+        rows = summarize(site, folder, report)
+        found = tuple(studies.values())
+        write_report(tree, found, rows, _context(site, options, found))
         _swap(folder, out, scratch / "old")
-    return site
+    return Built(site, rows, found)
+
+
+def _app_of(path: Path, folder: Path, report: Reporter) -> Path:
+    """The path of an app file; of a model, that of one written for it."""
+    if path.suffix == ".py" or (path / "app.py").is_file() or not path.exists():
+        return path
+    from .write_app import write_app
+
+    return write_app(path, folder / path.stem, report)
+
+
+def _studies(
+    apps: Sequence[Inspected],
+    settings: Settings,
+    scratch: Path,
+    report: Reporter,
+    executor: Executor,
+    runtime: Runtime,
+    *,
+    refresh: bool,
+) -> dict[Path, Study]:
+    """A study of each model; apps that open the same file share the first one's."""
+    studies: dict[Path, Study] = {}
+    for app in apps:
+        for name, file in app.models.items():
+            if file not in studies:
+                folder = scratch / f"study{len(studies)}"
+                evidence = Evidence.of(app, name, settings, folder.with_name(f"{folder.name}-samples"))
+                studies[file] = study(file, evidence, settings, folder, report, executor, runtime, refresh=refresh)
+    return studies
+
+
+def _context(site: Mapping[str, Any], options: Options, studies: Sequence[Study]) -> Context:
+    """What the report says of the whole build."""
+    title = site["apps"][0]["title"] if len(site["apps"]) == 1 else options.title
+    web = {"onnxruntime-web": site["build"]["onnxruntime_web"], "pyodide": site["build"]["pyodide"]}
+    proofs = [proof for study in studies for proof in study.proofs]
+    browser = version_of(options.settings.chromium) if options.settings.chromium and proofs else ""
+    adapter = next((proof.adapter for proof in proofs if proof.adapter), "")
+    return Context.here(title, (options.command,) if options.command else (), web, browser, adapter)
 
 
 def _refuse_foreign(out: Path) -> None:
@@ -85,16 +159,22 @@ def _swap(folder: Path, out: Path, old: Path) -> None:
 
 
 def _write(
-    tree: Tree, inspected: Sequence[Inspected], options: Options, runtime: Runtime, report: Reporter
+    tree: Tree,
+    inspected: Sequence[Inspected],
+    studies: Mapping[Path, Study],
+    options: Options,
+    runtime: Runtime,
+    report: Reporter,
 ) -> dict[str, Any]:
     names = _unique([app.name for app in inspected])
     models = SiteModels(tree, report)
+    ids = {file: _add(models, file, found, options.settings) for file, found in studies.items()}
     entries = []
     packages = resolve([r for app in inspected for r in app.requirements], runtime, report)
     with report.step("Writing apps and models"):
         for name, app in zip(names, inspected, strict=True):
             page = "index.html" if len(inspected) == 1 else f"{name}.html"
-            entries.append(_app_entry(tree, name, page, app, models, packages))
+            entries.append(_app_entry(tree, name, page, app, ids, packages))
     with report.step("Writing the runtime"):
         gpu = any("webgpu" in variant["backends"] for m in models.entries.values() for variant in m["variants"])
         pins = runtime.pins
@@ -107,6 +187,7 @@ def _write(
             "ort": write_ort(tree, runtime, options.host, gpu, report),
             "models": models.entries,
             "apps": entries,
+            "report": "report.html",
         }
         assets = write_web(tree, runtime)
     templates = read_templates()
@@ -122,6 +203,14 @@ def _write(
     return site
 
 
+def _add(models: SiteModels, file: Path, found: Study, settings: Settings) -> str:
+    """Write what was chosen of a model's variants; the model itself where nobody has proven any."""
+    if not found.proofs:
+        return models.add(file)
+    choice = choose(found.candidates, found.proofs, settings.budget)
+    return models.add(file, found.candidates, found.proofs, choice, found.references)
+
+
 def _unique(names: Sequence[str]) -> list[str]:
     unique: list[str] = []
     for name in names:
@@ -135,7 +224,7 @@ def _unique(names: Sequence[str]) -> list[str]:
 
 
 def _app_entry(
-    tree: Tree, name: str, page: str, app: Inspected, models: SiteModels, packages: Sequence[Package]
+    tree: Tree, name: str, page: str, app: Inspected, ids: Mapping[Path, str], packages: Sequence[Package]
 ) -> dict[str, Any]:
     group = f"app:{name}"
     safe = safe_names(list(app.files))
@@ -153,7 +242,7 @@ def _app_entry(
         "module": app.module,
         "object": app.object,
         "files": {path: prefix + safe[path] for path in sorted(app.files)},
-        "models": {path: models.add(file) for path, file in app.models.items()},
+        "models": {path: ids[file] for path, file in app.models.items()},
         "functions": app.functions,
         "examples": [
             {**example, "buffers": keep(example["buffers"]), "output_buffers": keep(example["output_buffers"])}

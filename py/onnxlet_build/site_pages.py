@@ -11,6 +11,7 @@ from typing import Any
 from . import paths
 from .headers import headers_file, policy
 from .manifest import Tree, safe_json
+from .report import style_hash
 
 __all__ = ["read_templates", "write_pages"]
 
@@ -59,7 +60,7 @@ def write_pages(tree: Tree, site: Mapping[str, Any], templates: Mapping[str, str
     text = json.dumps(site, ensure_ascii=False, indent=1)
     tree.page("site.json", text)
     tree.page(manifest, text)
-    tree.page("_headers", headers_file(tuple(sorted(hashes))))
+    tree.page("_headers", headers_file(tuple(sorted(hashes)), style_hash()))
     tree.page(".nojekyll", "")  # GitHub Pages would drop files whose names begin with "_"
     # Cloudflare Pages answers every unknown address with index.html and status 200, unless there is this file.
     tree.page("404.html", "<!doctype html>\n<title>Not found</title>\n<p>There is nothing at this address.</p>\n")

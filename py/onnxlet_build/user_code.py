@@ -82,14 +82,15 @@ def watch_sessions(session: type, note: Callable[[str], object]) -> None:
 
 
 class FeedRecorder:
-    """Keeps what an app feeds its models, one .npz a run, up to 64 and 256 MB a model; the same feeds once.
+    """Keeps what an app feeds its models, one .npz a run, up to `most` and 256 MB a model; the same feeds once.
 
     Args:
         folder: where to write, a folder a model.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, most: int = MAX_SAMPLES) -> None:
         self._folder = folder
+        self._most = most
         self._quota = 0
         self._taken: dict[str, int] = {}  # of the present example
         self._lock = threading.Lock()  # an app's runs may come from several threads
@@ -100,7 +101,7 @@ class FeedRecorder:
     @contextlib.contextmanager
     def example(self, examples: int) -> Iterator[None]:
         """Record inside: of each of so many examples the same share, lest one with many runs is all there is."""
-        self._quota, self._taken = -(-MAX_SAMPLES // examples), {}
+        self._quota, self._taken = -(-self._most // examples), {}
         try:
             yield
         finally:
@@ -114,7 +115,7 @@ class FeedRecorder:
             kept = self.samples.setdefault(model, [])
             size = sum(value.nbytes for value in feeds.values())
             total, taken = self._bytes.get(model, 0) + size, self._taken.get(model, 0)
-            if len(kept) >= MAX_SAMPLES or total > MAX_BYTES or taken >= self._quota or self._known(model, feeds):
+            if len(kept) >= self._most or total > MAX_BYTES or taken >= self._quota or self._known(model, feeds):
                 return
             path = self._folder / str(list(self.samples).index(model)) / f"{len(kept):06}.npz"
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -3,12 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from .accuracy import Accuracy
-
-if TYPE_CHECKING:
-    from .check import Finding
+from .check import Finding
 
 __all__ = ["DEVICE_CLASSES", "ORIGINAL", "Candidate", "NodeError", "Proof", "Step", "Study"]
 
@@ -122,9 +119,10 @@ class Study:
         steps: of `optimize`, in their order.
         candidates: ORIGINAL and every variant, the refused ones included.
         proofs: of every candidate that a browser ran.
-        choice: the candidate's name by device class; reasons: a sentence for each.
-        budget: how much worse a variant may be, for people: "at most 1% of the best classes may differ".
+        choice: the candidate's name by device class; reasons: a sentence for each, those left out included.
+        budget: how much worse a variant may be, as ``--max-drop`` takes it.
         calibration_from, evaluation_from: where the samples came from, such as "the app's examples".
+        references: files of samples and of the original's outputs, pairs of .npz, for a visitor's own check.
         seconds: what each stage took, by name, in the order of the stages.
     """
 
@@ -133,7 +131,7 @@ class Study:
     source: str = ""
     verified: str = ""
     notes: tuple[str, ...] = ()
-    findings: "tuple[Finding, ...]" = ()
+    findings: tuple[Finding, ...] = ()
     steps: tuple[Step, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     proofs: tuple[Proof, ...] = ()
@@ -144,6 +142,7 @@ class Study:
     calibration_from: str = ""
     evaluation_samples: int = 0
     evaluation_from: str = ""
+    references: tuple[tuple[Path, Path], ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property

@@ -1,0 +1,92 @@
+"""``build.py APP ...``: a static site from app files and models."""
+
+import argparse
+import json
+import shlex
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+import onnxlet
+
+from .. import fetch
+from . import effort
+
+__all__ = ["describe", "run"]
+
+_EXAMPLES = """\
+examples:
+  build.py examples/digits/app.py --out dist            one app, its page at the root
+  build.py digits/app.py filetype/app.py --out dist     several apps, a gallery, one runtime
+  build.py model.onnx --out dist                        a page for a model that has no app file yet
+  build.py app.py --calibration pictures/ --max-drop 2% variants within two percent of the original
+  build.py app.py --variants original --no-browser      fast: the model as it is, nothing measured
+  build.py app.py --out dist --host cloudflare          no file over 24 MiB
+  build.py serve dist                                   look at it on http://localhost:8000/
+  build.py check model.onnx                             will the page take this model, and what suits it?
+  build.py export model.pt2 --out model.onnx            from another library to ONNX
+  build.py quantize model.onnx --out variants/          every variant as a file
+  build.py compare model.onnx int8.onnx                 at which node do two variants part?
+
+Each command has a --help of its own. Downloads and proven variants are kept in the user's cache folder, or where
+ONNXLET_CACHE says. The browser is Chromium, from the PATH or where ONNXLET_CHROMIUM says.
+"""
+
+
+def describe(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.description = "Build a static site from app files or models; other commands are among the examples below."
+    parser.epilog = _EXAMPLES
+    parser.add_argument("apps", nargs="+", type=Path, metavar="APP", help="an app file, the folder of one, or a model")
+    parser.add_argument("--out", type=Path, default=Path("dist"), metavar="DIR", help="where to (default: dist)")
+    parser.add_argument("--title", default="Demos", help="of the gallery page of several apps")
+    parser.add_argument("--host", choices=["cloudflare"], default="", help="keep to a host's limits")
+    effort.describe(parser)
+    parser.add_argument("--no-browser", action="store_true", help="prove nothing; the report says so")
+    parser.add_argument("--offline", action="store_true", help="take everything from the cache")
+    parser.add_argument("--refresh", action="store_true", help="resolve packages again, and measure variants again")
+    parser.add_argument("--quiet", action="store_true", help="say only what is wrong")
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
+    parser.add_argument("--version", action="version", version=f"onnxlet {onnxlet.__version__}")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Build."""
+    from ..progress import Reporter
+    from ..site import Options, build_site
+    from ..sizes import print_rows
+    from ..study import table
+
+    fetch.offline = options.offline
+    report = Reporter(quiet=options.quiet or options.json)
+    settings = effort.settings(options)
+    if options.no_browser:
+        settings = replace(settings, chromium=None)
+    if settings.chromium is None and not options.no_browser:
+        report.warn(
+            "no Chromium was found, so nothing is proven in a browser; install one, or say where it is with "
+            "ONNXLET_CHROMIUM; --no-browser silences this"
+        )
+    with effort.executor(options) as executor:
+        chosen = Options(options.host, options.title, settings, shlex.join(["python", "build.py", *options.given]))
+        built = build_site(options.apps, options.out, chosen, report, executor, refresh=options.refresh)
+    if options.json:
+        summary = {
+            "out": str(options.out),
+            "build": built.site["build"],
+            "groups": [asdict(row) for row in built.rows],
+            "report": str(options.out / "report.json"),
+        }
+        print(json.dumps({**summary, "warnings": report.warnings}, indent=1))
+    elif not options.quiet:
+        console = Console(highlight=False)
+        for study in built.studies:
+            if len(study.candidates) > 1:
+                console.print(f"\n[bold]{escape(study.name)}[/bold]")
+                console.print(table(study))
+        console.print()
+        print_rows(built.rows, console)
+        console.print(f"{options.out} is ready; see it: build.py serve {options.out}", markup=False, soft_wrap=True)
+    return 0
