@@ -114,7 +114,7 @@ def node_errors(errors: Sequence[NodeError], name: str) -> Markup:
     top, bottom, height = 16, 216, 272
     finite = [e.snr_db for e in errors if math.isfinite(e.snr_db)]
     quiet = min(120, 20 * math.ceil((max(finite, default=20) + 1) / 20))
-    loud = max(-20, 20 * math.floor(min(19.0, *finite, 19.0) / 20))
+    loud = max(-20, 20 * math.floor(min([19.0, *finite]) / 20))
     step = max(20, 20 * math.ceil((quiet - loud) / 100))
 
     def tall(snr_db: float) -> float:
