@@ -115,6 +115,50 @@ def test_an_examples_files_are_its_buffers_and_pictures_bring_pillow(inspect: In
     assert app.package_names() == {"pillow"}
 
 
+def test_what_the_examples_feed_each_model_is_kept_once(inspect: Inspect, write_app: WriteApp) -> None:
+    """Of this package's sessions and onnxruntime's, waited for or not; but not what warms a model up."""
+    app = inspect(
+        write_app(
+            """
+            import numpy as np
+            import onnxruntime
+            from onnxlet import App, InferenceSession
+            ours = InferenceSession("add1.onnx")
+            theirs = onnxruntime.InferenceSession("again.onnx", providers=["CPUExecutionProvider"])
+            ours.run(None, {"x": np.zeros((2, 3), np.float32)})
+            async def run(n: float) -> float:
+                x = np.full((2, 3), n, np.float32)
+                one = (await ours.arun(None, {"x": x}))[0]
+                two = ours.run(None, {"x": x + 10})[0]
+                return float(theirs.run(None, {"x": one + two})[0].max())
+            app = App(run, examples=[1.0, 2.0, 1.0])
+            """,
+            **{"again.onnx": (DATA / "P_add1.onnx").read_bytes()},
+        )
+    )
+    fed = {name: [feeds["x"].flat[0] for feeds in samples] for name, samples in app.samples.items()}
+    assert fed == {"add1.onnx": [1, 11, 2, 12], "again.onnx": [14, 16]}
+
+
+def test_no_example_fills_the_samples_alone(inspect: Inspect, write_app: WriteApp) -> None:
+    app = inspect(
+        write_app(
+            """
+            import numpy as np
+            from onnxlet import App, InferenceSession
+            session = InferenceSession("add1.onnx")
+            def run(n: int) -> str:
+                for step in range(100):
+                    session.run(None, {"x": np.full((2, 3), 1000 * n + step, np.float32)})
+                return ""
+            app = App(run, examples=[1, 2, 3])
+            """
+        )
+    )
+    first = [int(feeds["x"].flat[0]) // 1000 for feeds in app.samples["add1.onnx"]]
+    assert {n: first.count(n) for n in first} == {1: 22, 2: 22, 3: 20}
+
+
 def test_model_py_makes_models_once_and_again_when_it_changes(
     inspect: Inspect, write_app: WriteApp, tmp_path: Path
 ) -> None:

@@ -79,4 +79,4 @@ def kind(thing: Any) -> str:
         return kind(thing[0])
     if type(thing).__module__.startswith(f"{__name__}.") and (parts := getattr(thing, "__dataclass_fields__", {})):
         return kind(getattr(thing, next(iter(parts))))
-    return f"{type(thing).__module__}.{type(thing).__qualname__}".removeprefix("builtins.").removeprefix("__main__.")
+    return f"{type(thing).__module__}.{type(thing).__name__}".removeprefix("builtins.").removeprefix("__main__.")
