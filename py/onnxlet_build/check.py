@@ -1,36 +1,28 @@
-"""``build.py check MODEL``: will ONNX Runtime Web take this model, and if not, what to do."""
+"""``build.py check MODEL``: will a page take this model, what runs where, what does it cost, and what to do then."""
 
 import json
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import onnx
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from onnxlet.errors import BuildError
-from onnxlet.model import Model
 
 from .convert import MAX_IR, MAX_OPSET, Prepared, prepare
-from .models import estimate_flop, infer_types, nodes, place, weight_bytes
+from .findings import Finding, Subject, find
+from .footprint import Footprint, footprint
+from .models import estimate_flop, infer_types, nodes, place, quantized
+from .places import Place, places
+from .formats import weight_format
 
 __all__ = ["Checked", "Finding", "check", "print_checked", "to_json"]
 
-CLOUDFLARE_LIMIT_BYTES = 24 * 2**20  # Cloudflare Pages takes files up to 25 MiB
-# Domains whose operators ONNX Runtime Web has; others run in Python where the app registers them.
-_KNOWN_DOMAINS = {"", "ai.onnx.ml", "com.microsoft", "ai.onnx.training", "ai.onnx.preview.training"}
 _LEVELS = {"error": "red", "warning": "yellow", "note": "cyan"}
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing to know. ``level``: error (the page cannot run it), warning, note."""
-
-    level: str
-    text: str
-    remedy: str
+_BACKENDS = {"webgpu": "WebGPU", "wasm": "WebAssembly", "python": "Python"}
 
 
 @dataclass(slots=True)
@@ -45,8 +37,11 @@ class Checked:
     inputs: list[str] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
     operators: dict[str, int] = field(default_factory=dict)
-    weight_bytes: int = 0
+    format: str = ""
+    quantized: str = ""
     flop: int = 0
+    footprint: Footprint | None = None
+    places: list[Place] = field(default_factory=list)
     prefer: list[str] = field(default_factory=list)
     reason: str = ""
     findings: list[Finding] = field(default_factory=list)
@@ -71,13 +66,13 @@ def check(path: Path) -> Checked:
         text, _, remedy = str(error).partition("; ")
         checked.findings.append(Finding("error", text, remedy))
         return checked
-    _describe(checked, prepared)
+    subject = _describe(checked, prepared)
+    checked.findings += find(subject)
     checked.findings += [Finding("note", change, "") for change in prepared.changes]
-    checked.findings += _findings(prepared)
     return checked
 
 
-def _describe(checked: Checked, prepared: Prepared) -> None:
+def _describe(checked: Checked, prepared: Prepared) -> Subject:
     model, signature = prepared.model, prepared.signature
     types = infer_types(onnx.load_model_from_string(prepared.data))
     placement = place(model, types)
@@ -88,89 +83,77 @@ def _describe(checked: Checked, prepared: Prepared) -> None:
     checked.outputs = [f"{arg.name}: {arg.type} {arg.shape}" for arg in signature.outputs]
     counts = Counter(f"{node.domain}::{node.op_type}" if node.domain else node.op_type for node in nodes(model))
     checked.operators = dict(counts.most_common())
-    checked.weight_bytes = weight_bytes(model)
+    checked.format = weight_format(model)
+    checked.quantized = quantized(model)
     checked.flop = estimate_flop(model, types)
     checked.prefer = list(placement.prefer)
     checked.reason = placement.reason
-
-
-def _findings(prepared: Prepared) -> list[Finding]:
-    model = prepared.model
-    found = []
+    checked.footprint = footprint(model, prepared.data, types)
+    checked.places = places(model, types)
     proto = onnx.load_model_from_string(prepared.data)
-    try:
-        onnx.checker.check_model(proto)
-    except Exception as error:  # ValidationError, which is no public class
-        found.append(Finding("warning", f"onnx.checker: {_first_line(error)}", "export it again with a newer exporter"))
-    try:
-        onnx.shape_inference.infer_shapes(proto, strict_mode=True, data_prop=True)
-    except Exception as error:  # InferenceError, which is no public class
-        found.append(
-            Finding("warning", f"shape inference: {_first_line(error)}", "compare declared shapes with what nodes give")
-        )
-    found += _foreign_operators(model)
-    if len(prepared.data) > CLOUDFLARE_LIMIT_BYTES:
-        found.append(
-            Finding(
-                "note",
-                f"{len(prepared.data):,} bytes: some hosts limit a file to 25 MiB",
-                "build with --host cloudflare, which cuts it into parts",
-            )
-        )
-    return found
-
-
-def _foreign_operators(model: Model) -> list[Finding]:
-    local = {(f.domain, f.name) for f in model.functions}
-    foreign = {
-        f"{node.domain}::{node.op_type}"
-        for node in nodes(model)
-        if node.domain not in _KNOWN_DOMAINS and (node.domain, node.op_type) not in local
-    }
-    return [
-        Finding(
-            "warning",
-            f"{name} is a custom operator, unknown to ONNX Runtime Web",
-            f'write it in Python in the app: @onnxlet.op("{name.split("::")[1]}", domain="{name.split("::")[0]}")',
-        )
-        for name in sorted(foreign)
-    ]
-
-
-def _first_line(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return Subject(model, proto, signature, types, tuple(checked.places), checked.footprint)
 
 
 def print_checked(checked: Checked, console: Console) -> None:
     """The same for a person."""
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    rows: list[tuple[str, Any]] = [("file", f"{checked.path}  ({checked.bytes:,} bytes)")]
-    if checked.ir_version:
-        operators = ", ".join(f"{name} {count}" for name, count in list(checked.operators.items())[:8])
-        more = len(checked.operators) - 8
-        limits = {domain or "ai.onnx": version for domain, version in MAX_OPSET.items()}
-        opsets = ", ".join(
-            f"{d} {v} (web takes {limits[d]})" if d in limits else f"{d} {v}" for d, v in checked.opsets.items()
-        )
-        rows += [
-            ("written by", checked.producer or "unknown"),
-            ("version", f"IR {checked.ir_version} (web takes {MAX_IR}), {opsets}"),
-            ("inputs", "\n".join(checked.inputs)),
-            ("outputs", "\n".join(checked.outputs)),
-            ("operators", operators + (f", and {more} more" if more > 0 else "")),
-            ("weights", f"{checked.weight_bytes:,} bytes"),
-            ("cost", f"about {checked.flop / 1e6:,.3g} MFLOP a run"),
-            ("backend", checked.reason),
-        ]
-    for name, value in rows:
-        table.add_row(f"[bold]{name}[/bold]", str(value).replace("[", "\\["))
+    for name, value in _rows(checked):
+        table.add_row(f"[bold]{name}[/bold]", escape(value))
     console.print(table)
+    if checked.places:
+        console.print(_places(checked.places))
     for finding in checked.findings:
         style = _LEVELS[finding.level]
         console.print(f"[{style}]{finding.level}[/{style}]: ", end="")
         console.print(finding.text + (f"; {finding.remedy}" if finding.remedy else ""), markup=False, soft_wrap=True)
     if checked.ok:
         console.print("[green]ok[/green]: the page can run it")
+
+
+def _rows(checked: Checked) -> list[tuple[str, str]]:
+    rows = [("file", f"{checked.path}  ({checked.bytes:,} bytes)")]
+    if not checked.footprint:
+        return rows
+    operators = [f"{name} {count}" for name, count in list(checked.operators.items())[:8]]
+    more = len(checked.operators) - len(operators)
+    limits = {domain or "ai.onnx": version for domain, version in MAX_OPSET.items()}
+    opsets = [f"{d} {v} (web takes {limits[d]})" if d in limits else f"{d} {v}" for d, v in checked.opsets.items()]
+    size = checked.footprint
+    unknown = f", {size.unknown} values of unknown size not counted" if size.unknown else ""
+    return [
+        *rows,
+        ("written by", checked.producer or "unknown"),
+        ("version", f"IR {checked.ir_version} (web takes {MAX_IR}), {', '.join(opsets)}"),
+        ("inputs", "\n".join(checked.inputs)),
+        ("outputs", "\n".join(checked.outputs)),
+        ("operators", ", ".join(operators) + (f", and {more} more" if more > 0 else "")),
+        ("weights", f"{size.weights:,} bytes, {checked.format}" + (", quantized" if checked.quantized else "")),
+        ("memory", f"{size.weights + size.activations:,} bytes in a run (open dimensions as 1{unknown})"),
+        ("download", _download(size)),
+        ("cost", f"about {checked.flop / 1e6:,.3g} MFLOP a run"),
+        ("backend", checked.reason),
+    ]
+
+
+def _download(size: Footprint) -> str:
+    ways = [f"{count / 1e6:.1f} MB with {_BACKENDS[name]}" for name, count in size.download.items()]
+    return f"{size.file_gzip:,} bytes gzipped; the first visit {' or '.join(ways)}, runtimes and Python included"
+
+
+def _places(found: list[Place]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for title in ("runs on", "nodes", "elsewhere"):
+        table.add_column(title, justify="right" if title == "nodes" else "left")
+    for one in found:
+        kinds = {"on the CPU": one.cpu, "in Python": one.python, "nowhere": one.nowhere}
+        elsewhere = [
+            f"{', '.join(f'{n} {c}' for n, c in counts.items())} {where}" for where, counts in kinds.items() if counts
+        ]
+        elsewhere += [f"{one.shapes} that compute shapes on the CPU"] * bool(one.shapes)
+        nodes_here = "-" if one.refused else f"{one.nodes} of {one.total}"
+        said = f"does not load: {one.refused}" if one.refused else "; ".join(elsewhere)
+        table.add_row(_BACKENDS[one.backend], nodes_here, escape(said))
+    return table
 
 
 def to_json(checked: list[Checked]) -> str:

@@ -10,9 +10,22 @@ from dataclasses import dataclass
 import onnx
 
 from onnxlet.dtypes import DataType
-from onnxlet.model import Graph, Model, Node, TensorType
+from onnxlet.model import Graph, Model, Node, Tensor, TensorType
 
-__all__ = ["Placement", "estimate_flop", "infer_types", "nodes", "place", "quantized", "shape_values", "weight_bytes"]
+from .web_kernels import Kernels
+
+__all__ = [
+    "RUNTIME_DOMAINS",
+    "Placement",
+    "estimate_flop",
+    "gpu_refusal",
+    "infer_types",
+    "nodes",
+    "place",
+    "quantized",
+    "shape_values",
+    "weight_bytes",
+]
 
 # ONNX Runtime Web 1.30: its WebGPU builds were compiled without these, even for nodes that would run on the CPU.
 _NOT_IN_GPU_BUILDS = {
@@ -32,6 +45,8 @@ _CPU_ONLY |= {"QLinearMatMul", "QGemm", "MatMulIntegerToFloat", "QLinearAdd", "D
 _QUANTIZED = _CPU_ONLY | {"QuantizeLinear", "DequantizeLinear", "MatMulNBits", "MatMulBnb4", "GatherBlockQuantized"}
 _QUANTIZED |= {"QAttention", "QEmbedLayerNormalization", "QLinearConcat", "QLinearMul", "QLinearSigmoid"}
 _QUANTIZED |= {"QLinearAveragePool", "QLinearGlobalAveragePool", "QLinearLeakyRelu", "QLinearSoftmax", "QMoE"}
+# Domains whose operators ONNX Runtime Web has; others run in Python where the app registers them.
+RUNTIME_DOMAINS = {"", "ai.onnx", "ai.onnx.ml", "com.microsoft", "ai.onnx.training", "ai.onnx.preview.training"}
 _NARROW = {DataType.INT8, DataType.UINT8, DataType.INT4, DataType.UINT4}
 _FEW_WEIGHTS = 1024  # a model whose few constants are bytes is not thereby quantized
 _SIZE_INPUTS = {  # positions that say how large something is
@@ -77,7 +92,7 @@ def place(model: Model, types: Mapping[str, TensorType]) -> Placement:
     Args:
         types: type of each named value, as far as inferred.
     """
-    if refusal := _gpu_refusal(model, types):
+    if refusal := gpu_refusal(model, types):
         return Placement(("wasm", "python"), ("wasm", "python"), f"WebAssembly only: {refusal}")
     backends = ("webgpu", "wasm", "python")
     wasm_first = ("wasm", "webgpu", "python")
@@ -129,24 +144,25 @@ def quantized(model: Model) -> str:
 
 
 def shape_values(model: Model) -> set[str]:
-    """Values of the main graph that only say how large others are: runtimes compute these on the CPU by design."""
+    """Values of the main graph, constants too, that only say how large others are: computed on the CPU by design."""
     readers: dict[str, list[tuple[Node, int]]] = {}
     for node in model.graph.nodes:
-        for position, name in enumerate(node.inputs):
-            readers.setdefault(name, []).append((node, position))
         for inner in _with_subgraphs(node):
-            if inner is not node:  # a subgraph may do anything with what it reads
-                for name in inner.inputs:
-                    readers.setdefault(name, []).append((inner, -1))
-    wanted = {value.name for value in model.graph.outputs}
+            for position, name in enumerate(inner.inputs):
+                # what a subgraph reads may be used for anything
+                readers.setdefault(name, []).append((inner, position if inner is node else -1))
     found: set[str] = set()
+
+    def sizes(name: str) -> bool:
+        read = readers.get(name, ())
+        return bool(read) and all(
+            at >= 0 and (at in _SIZE_INPUTS.get(r.op_type, ()) or _all_in(r.outputs, found)) for r, at in read
+        )
+
+    wanted = {value.name for value in model.graph.outputs}
     for node in reversed(model.graph.nodes):
-        for name in node.outputs:
-            read = readers.get(name, [])
-            sizes = all(at in _SIZE_INPUTS.get(r.op_type, ()) or _all_in(r.outputs, found) for r, at in read)
-            if read and sizes and name not in wanted and all(at >= 0 for _, at in read):
-                found.add(name)
-    return found
+        found |= {name for name in node.outputs if name not in wanted and sizes(name)}
+    return found | {tensor.name for tensor in model.graph.initializers if sizes(tensor.name)}
 
 
 def _all_in(names: tuple[str, ...], found: set[str]) -> bool:
@@ -154,8 +170,14 @@ def _all_in(names: tuple[str, ...], found: set[str]) -> bool:
 
 
 def weight_bytes(model: Model) -> int:
-    """Bytes of the main graph's initializers."""
-    return sum(math.prod(t.dims) * t.data_type.bits // 8 for t in model.graph.initializers)
+    """Bytes of all initializers and constants, those of subgraphs and functions included."""
+    held = [*model.graph.initializers]
+    for node in nodes(model):
+        for attribute in node.attributes.values():
+            values = attribute.value if isinstance(attribute.value, tuple) else (attribute.value,)
+            for value in values:
+                held += value.initializers if isinstance(value, Graph) else [value] * isinstance(value, Tensor)
+    return sum(math.prod(t.dims) * t.data_type.bits // 8 for t in held)
 
 
 def infer_types(proto: onnx.ModelProto) -> dict[str, TensorType]:
@@ -213,8 +235,9 @@ def _node_flop(node: Node, shape: Callable[[str], tuple[int, ...]]) -> int:
     return out
 
 
-def _gpu_refusal(model: Model, types: Mapping[str, TensorType]) -> str:
+def gpu_refusal(model: Model, types: Mapping[str, TensorType]) -> str:
     """Why no WebGPU build loads the model; "" where one may."""
+    kernels = Kernels(model, types)
     for node in nodes(model):
         if node.domain == "ai.onnx.ml":
             return f"the builds with WebGPU lack {node.op_type} (ai.onnx.ml)"
@@ -225,4 +248,7 @@ def _gpu_refusal(model: Model, types: Mapping[str, TensorType]) -> str:
     for name, kind in {**stored, **{n: t.elem_type for n, t in types.items()}}.items():
         if kind in _NOT_IN_GPU_BUILDS:
             return f"the builds with WebGPU lack {kind.name}, the type of {name!r}"
+    for node in nodes(model):
+        if kernels.has("wasm", node) and not kernels.has("webgpu", node) and not kernels.has("fallback", node):
+            return f"the builds with WebGPU lack {node.op_type}, which {node.name or 'a node'} is, for its type"
     return ""

@@ -2,7 +2,7 @@
 
 web_kernels.json is written by ``python -m tests.build.optimize.probe_web_kernels``: by operator
 ("domain::name") and the opset since which it holds, the types with a kernel in each way, and the position of the input
-whose type it is (-1: the first output's). Operators of ai.onnx.ml are in the plain build only; the JSON says nothing of
+whose type it is (or OUTPUT, or ANY). Operators of ai.onnx.ml are in the plain build only; the JSON says nothing of
 them.
 """
 
@@ -15,9 +15,10 @@ from typing import Any
 from onnxlet.dtypes import DataType
 from onnxlet.model import Model, Node, TensorType
 
-__all__ = ["PATH", "WAYS", "Kernels"]
+__all__ = ["ANY", "OUTPUT", "PATH", "WAYS", "Kernels"]
 
 PATH = Path(__file__).with_name("web_kernels.json")
+OUTPUT, ANY = -1, -2  # the first output's type decides; no type does, because the operator has one signature only
 WAYS = ("wasm", "webgpu", "fallback")  # the plain build; the GPU of the WebGPU build; the CPU of the WebGPU build
 # Operators with subgraphs that could not be asked by themselves; their nodes are asked one by one.
 _WITH_GRAPHS = {"Scan", "SequenceMap"}
@@ -48,8 +49,8 @@ class Kernels:
         A type that is not known is taken for one that the kernel has.
         """
         entry = self._entry(node.domain, node.op_type)
-        by = entry["by"] if entry else -1
-        names = node.outputs[:1] if by < 0 else node.inputs[by : by + 1]
+        by = entry["by"] if entry else ANY
+        names = node.outputs[:1] if by == OUTPUT else node.inputs[by : by + 1] if by >= 0 else ()
         kind = self._types.get(names[0], DataType.UNDEFINED) if names else DataType.UNDEFINED
         return self.offers(way, node.domain, node.op_type, kind)
 
@@ -62,7 +63,7 @@ class Kernels:
         entry = self._entry(domain, op_type)
         if entry is None:
             return False
-        if kind == DataType.UNDEFINED or op_type in ("If", "Loop"):
+        if kind == DataType.UNDEFINED or entry["by"] == ANY:
             return bool(entry[way])
         return _NAMES[kind] in entry[way]
 

@@ -22,7 +22,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as native
 
 from onnxlet.dtypes import DataType, from_ort_type
 from onnxlet_build.convert import MAX_OPSET
-from onnxlet_build.web_kernels import PATH, WAYS
+from onnxlet_build.web_kernels import ANY, OUTPUT, PATH, WAYS
 from tests.browser.conftest import FLAGS, chromium
 
 ROOT = Path(__file__).parents[3]
@@ -47,8 +47,9 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {  # what has to make sense before a ker
 }
 DEFAULTS = {"INT": 1, "INTS": [1, 1], "STRING": "x", "FLOAT": 1.0, "FLOATS": [1.0]}
 GRAPHS = {"Scan", "SequenceMap", "BeamSearch", "GreedySearch", "Sampling", "WhisperBeamSearch"}  # not asked
-KINDS = {DataType[name] for name in "FLOAT FLOAT16 DOUBLE INT8 UINT8 INT16 UINT16 INT32 UINT32 INT64 UINT64".split()}
-KINDS |= {DataType.BOOL, DataType.STRING, DataType.INT4, DataType.UINT4}
+KINDS = {DataType.FLOAT, DataType.FLOAT16, DataType.DOUBLE, DataType.BOOL, DataType.STRING, DataType.INT4}
+KINDS |= {DataType.INT8, DataType.INT16, DataType.INT32, DataType.INT64, DataType.UINT4}
+KINDS |= {DataType.UINT8, DataType.UINT16, DataType.UINT32, DataType.UINT64}
 PREFERRED = ("tensor(float)", "tensor(int64)", "tensor(uint8)", "tensor(int32)", "tensor(bool)")
 
 PAGE = """<!doctype html><script type="module">
@@ -82,7 +83,7 @@ document.title = "ready";
 
 
 class Probe(NamedTuple):
-    """One operator, at one version, with one type; `by` is the position of the input whose type it is, or -1."""
+    """One operator, at one version, with one type; `by` as in web_kernels.py."""
 
     operator: str
     since: int
@@ -110,18 +111,20 @@ def probes() -> Iterator[Probe]:
 
 
 def deciding(schema: Any) -> tuple[int, list[str]]:
-    """Position of the first input that may have several types, else -1 for the output; and these types."""
+    """Which value's type decides (see web_kernels.py), and the types that it may have."""
     if schema.name in ("If", "Loop"):
-        return -1, ["tensor(float)"]
+        return ANY, ["tensor(float)"]
     several = {c.type_param_str: c.allowed_type_strs for c in schema.type_constraints if len(c.allowed_type_strs) > 1}
-    by = next((at for at, p in enumerate(schema.inputs) if p.typeStr in several), -1)
+    by = next((at for at, p in enumerate(schema.inputs) if p.typeStr in several), OUTPUT)
     parameter = schema.inputs[by].typeStr if by >= 0 else schema.outputs[0].typeStr
-    return by, [k for k in sorted(several.get(parameter, ["tensor(float)"])) if from_ort_type(k) in KINDS]
+    if parameter not in several:
+        return ANY, ["tensor(float)"]
+    return by, [k for k in sorted(several[parameter]) if from_ort_type(k) in KINDS]
 
 
 def one_node(schema: Any, by: int, kind: str) -> bytes:
     """A model of one node; b"" where a value can be no tensor."""
-    types = {(schema.inputs if by >= 0 else schema.outputs)[by if by >= 0 else 0].typeStr: kind}
+    types = {} if by == ANY else {(schema.inputs[by] if by >= 0 else schema.outputs[0]).typeStr: kind}
     for constraint in schema.type_constraints:
         allowed = constraint.allowed_type_strs
         best = next((p for p in (kind, *PREFERRED) if p in allowed), allowed[0])
@@ -130,8 +133,10 @@ def one_node(schema: Any, by: int, kind: str) -> bytes:
     outputs = _names(schema.outputs, "o", schema.min_output, schema.name == "EmbedLayerNormalization")
     if schema.name in ("If", "Loop"):
         inputs, outputs = (["i0"] if schema.name == "If" else ["", "i1"]), ["o0"]
-    given = [(n, from_ort_type(types.get(p.typeStr, p.typeStr))) for n, p in zip(inputs, schema.inputs, strict=False)]
-    wanted = [(n, from_ort_type(types.get(p.typeStr, p.typeStr))) for n, p in zip(outputs, schema.outputs, strict=False)]
+    given, wanted = (
+        [(n, from_ort_type(types.get(p.typeStr, p.typeStr))) for n, p in zip(names, parameters, strict=False)]
+        for names, parameters in ((inputs, schema.inputs), (outputs, schema.outputs))
+    )
     if any(element == DataType.UNDEFINED for _, element in (*given, *wanted)):
         return b""
     infers = schema.has_type_and_shape_inference_function
@@ -204,10 +209,11 @@ def main() -> None:
                 version[way].append(one.kind.removeprefix("tensor(").removesuffix(")"))
     lines = []
     for name, versions in table.items():
-        changed = [v for i, v in enumerate(sorted(versions)) if not i or versions[v] != versions[sorted(versions)[i - 1]]]
+        order = sorted(versions)
+        changed = [v for i, v in enumerate(order) if not i or versions[v] != versions[order[i - 1]]]
         lines.append(f" {json.dumps(name)}: {json.dumps({v: versions[v] for v in changed})}")
     PATH.write_text("{\n" + ",\n".join(lines) + "\n}\n")
-    print(f"{len(asked)} asked; there are {({way: sum(found[way]) for way in WAYS})}: {PATH}")
+    print(f"{len(asked)} asked; there are { ({way: sum(found[way]) for way in WAYS}) }: {PATH}")
 
 
 if __name__ == "__main__":
