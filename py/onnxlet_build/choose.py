@@ -6,17 +6,15 @@ from dataclasses import dataclass, field, replace
 import onnx
 
 from onnxlet.accuracy import strays
-from onnxlet.dtypes import DataType
 from onnxlet.errors import BuildError
-from onnxlet.model import Model
-from onnxlet.partition import mentions
 
 from .accuracy import Budget
 from .convert import read_model
-from .models import infer_types, nodes, place
+from .formats import computes_in_half
+from .models import infer_types, place
 from .variants import DEVICE_CLASSES, ORIGINAL, Candidate, Proof
 
-__all__ = ["Choice", "choose", "computes_in_half", "right_on"]
+__all__ = ["Choice", "choose", "right_on"]
 
 NEAR = 1.1  # times this close to the fastest are no reason to load more bytes
 
@@ -176,16 +174,6 @@ def _for_python(
     why = right_on(original, proofs, "python", budget, original)
     answered = any(p.accuracy for p in proofs if p.variant == ORIGINAL and p.backend == "python")
     return (None, "") if answered else (original, f"{ORIGINAL}, as the last resort: {why}")
-
-
-def computes_in_half(model: Model) -> bool:
-    """Whether a model needs a processor of float16: more than weights that are stored so and cast before their use."""
-    graph = model.graph
-    stored = {tensor.name for tensor in graph.initializers if tensor.data_type == DataType.FLOAT16}
-    others = tuple(tensor for tensor in graph.initializers if tensor.name not in stored)
-    if mentions(replace(model, graph=replace(graph, initializers=others)), DataType.FLOAT16):
-        return True
-    return any(node.op_type != "Cast" and not stored.isdisjoint(node.inputs) for node in nodes(model))
 
 
 def _needs_half(candidate: Candidate) -> bool:

@@ -9,15 +9,15 @@ from typing import Any
 
 import onnx
 
-from onnxlet.dtypes import DataType
 from onnxlet.errors import BuildError
 from onnxlet.model import Model
 from onnxlet.providers import faults
 from onnxlet.source import NodeArg
 
-from .choose import Choice, computes_in_half
+from .choose import Choice
 from .convert import prepare
 from .fetch import sha256
+from .formats import computes_in_half, weight_format
 from .manifest import Tree
 from .models import infer_types, place
 from .progress import Reporter
@@ -155,19 +155,6 @@ def _error(
         "top1": worst.top1,
         "metric": native.metric if native else None,
     }
-
-
-def weight_format(model: Model) -> str:
-    """What most of the weights are stored as: fp32, fp16, int8, int4 ...; "none" without weights."""
-    names = {DataType.FLOAT: "fp32", DataType.FLOAT16: "fp16", DataType.DOUBLE: "fp64", DataType.UINT8: "int8"}
-    sizes: dict[str, int] = {}
-    for tensor in model.graph.initializers:
-        name = names.get(tensor.data_type, tensor.data_type.name.lower())
-        count = 1
-        for size in tensor.dims:
-            count *= size
-        sizes[name] = sizes.get(name, 0) + count * tensor.data_type.bits
-    return max(sizes, key=lambda name: sizes[name]) if sizes else "none"
 
 
 def _args(args: tuple[NodeArg, ...]) -> list[dict[str, Any]]:

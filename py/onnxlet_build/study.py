@@ -29,6 +29,7 @@ from .check import check
 from .choose import choose
 from .convert import Prepared, prepare
 from .fetch import sha256
+from .formats import weight_format
 from .given_samples import given_samples
 from .inspect_app import Inspected, score
 from .optimize import optimize
@@ -37,7 +38,6 @@ from .progress import Reporter
 from .quantize import quantize
 from .runtime import Runtime
 from .samples import Samples
-from .site_models import weight_format
 from .variants import ORIGINAL, Candidate, Study
 
 __all__ = ["Evidence", "Settings", "study", "study_file", "table"]

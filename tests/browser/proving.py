@@ -2,12 +2,13 @@
 
 import atexit
 import functools
+import itertools
 import logging
 import shutil
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,15 +18,15 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onnxlet
 from onnxlet_build import browser, site
-from onnxlet_build.choose import Choice
+from onnxlet_build.accuracy import Budget
+from onnxlet_build.choose import choose
 from onnxlet_build.inspect_app import Inspected
 from onnxlet_build.parity import prove
 from onnxlet_build.progress import Reporter
 from onnxlet_build.reference import expected_outputs
 from onnxlet_build.runtime import Runtime
 from onnxlet_build.samples import Samples
-from onnxlet_build.site_models import SiteModels
-from onnxlet_build.variants import ORIGINAL, Candidate, Proof
+from onnxlet_build.variants import ORIGINAL, Candidate, Proof, Study
 from tests.browser.conftest import chromium
 
 SIZES = (64, 128, 96, 10)
@@ -55,8 +56,8 @@ class Proven:
     candidates: tuple[Candidate, ...]
     proofs: tuple[Proof, ...]
 
-    def candidate(self, name: str) -> Candidate:
-        return next(candidate for candidate in self.candidates if candidate.name == name)
+    def path(self, name: str) -> Path:
+        return next(candidate.path for candidate in self.candidates if candidate.name == name and candidate.path)
 
     def proof(self, variant: str, backend: str) -> Proof:
         return next(p for p in self.proofs if (p.variant, p.backend) == (variant, backend))
@@ -98,7 +99,7 @@ def mlp(seed: int = 0) -> bytes:
     """MatMul and Relu."""
     rng = np.random.default_rng(seed)
     nodes, weights, value = [], [], "x"
-    for i, (k, n) in enumerate(zip(SIZES, SIZES[1:], strict=False)):
+    for i, (k, n) in enumerate(itertools.pairwise(SIZES)):
         w = rng.standard_normal((k, n)).astype(np.float32) * np.float32(2 / np.sqrt(k))
         weights.append(numpy_helper.from_array(w, f"w{i}"))
         nodes.append(helper.make_node("MatMul", [value, f"w{i}"], [f"m{i}"], f"matmul{i}"))
@@ -144,32 +145,47 @@ def proven(
 def proven_network() -> Proven:
     """Both variants of the network on every backend."""
     path, int8, samples = network()
-    candidates = (candidate(ORIGINAL, path), candidate("int8-dynamic", int8))
-    proofs = proven(candidates, path, samples, ("wasm", "wasm-threads", "webgpu", "python"))
+    candidates = (candidate(ORIGINAL, path), candidate("int8", int8))
+    proofs = proven(candidates, path, samples, ("wasm", "webgpu", "python"))
     return Proven(path.parent, samples, candidates, tuple(proofs))
 
 
-def build_with(
-    found: Proven, choice: Choice, out: Path, monkeypatch: pytest.MonkeyPatch, candidates: Sequence[Candidate] = ()
-) -> Path:
-    """The site of an app with the network, in which the chosen variants lie.
+def build_with(found: Proven, out: Path, monkeypatch: pytest.MonkeyPatch, **changed: Path) -> Path:
+    """The site of an app with the network, built from its proofs; WASM gets the int8 variant, Python the original.
 
     Args:
-        candidates: other files under the same names, as if the ones that were proven had been changed since.
+        changed: another file under a variant's name, as if it had been damaged after it was proven.
     """
-    references = found.samples[:3]
-    outputs = expected_outputs(found.candidate(ORIGINAL).path, references, scratch() / "expected")
-
-    class Chosen(SiteModels):
-        def add(self, path: Path, *_: object, **__: object) -> str:
-            pairs = list(zip(references.paths, outputs.paths, strict=True))
-            return super().add(path, candidates or found.candidates, found.proofs, choice, pairs)
-
+    proofs = [replace(p, warm_ms=1.0 if p.variant == "int8" else 10.0) for p in found.proofs]
+    proofs = [p for p in proofs if (p.variant, p.backend) != ("int8", "python")]
+    candidates = [replace(c, path=changed.get(c.name, c.path)) for c in found.candidates]
+    samples = found.samples[:3]
+    outputs = expected_outputs(found.path(ORIGINAL), samples, scratch() / "expected")
+    pairs = tuple(zip(samples.paths, outputs.paths, strict=True))
+    chosen = choose(candidates, proofs, Budget())
+    study = Study(
+        "mlp.onnx",
+        candidates=tuple(candidates),
+        proofs=tuple(proofs),
+        choice=chosen.by_class,
+        reasons=chosen.reasons,
+        references=pairs,
+    )
+    monkeypatch.setattr(site, "study", lambda *_, **__: study)
     app = out.parent / "mlp" / "app.py"
     app.parent.mkdir()
     app.write_text(APP)
-    shutil.copy(found.candidate(ORIGINAL).path, app.parent / "mlp.onnx")
-    monkeypatch.setattr(site, "SiteModels", Chosen)
+    shutil.copy(found.path(ORIGINAL), app.parent / "mlp.onnx")
     with ThreadPoolExecutor(1) as executor:
         site.build_site([app], out, site.Options(), Reporter(quiet=True), executor)
+    return out
+
+
+def damaged(path: Path, out: Path) -> Path:
+    """A copy in which one weight matrix lies the other way up: it loads, runs, and is wrong."""
+    proto = onnx.load(path)
+    weight = next(t for t in proto.graph.initializer if len(t.dims) == 2)
+    flipped = numpy_helper.to_array(weight)[::-1]
+    weight.CopyFrom(numpy_helper.from_array(np.ascontiguousarray(flipped), weight.name))
+    out.write_bytes(proto.SerializeToString())
     return out

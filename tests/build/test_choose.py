@@ -13,7 +13,8 @@ from onnxlet import protobuf
 from onnxlet.accuracy import Accuracy
 from onnxlet.errors import BuildError
 from onnxlet_build.accuracy import Budget
-from onnxlet_build.choose import Choice, choose, computes_in_half
+from onnxlet_build.choose import Choice, choose
+from onnxlet_build.formats import computes_in_half
 from onnxlet_build.manifest import Tree
 from onnxlet_build.progress import Reporter
 from onnxlet_build.site_models import SiteModels

@@ -107,7 +107,8 @@ export class Inside {
  * @param {() => Promise<Child[]>} job
  */
 async function work(buttons, pressed, place, job) {
-  for (const one of buttons) one.disabled = true;
+  const able = buttons.filter((one) => !one.disabled);
+  for (const one of able) one.disabled = true;
   pressed.classList.add("busy");
   place.setAttribute("aria-busy", "true");
   try {
@@ -115,7 +116,7 @@ async function work(buttons, pressed, place, job) {
   } catch (error) {
     place.replaceChildren(showError(/** @type {any} */ (error)));
   } finally {
-    for (const one of buttons) one.disabled = false;
+    for (const one of able) one.disabled = false;
     pressed.classList.remove("busy");
     place.removeAttribute("aria-busy");
   }
@@ -194,18 +195,22 @@ function differenceRow({ node, operator, output, shape, equal, snr_db, max_abs, 
 /** @param {Verification} verification */
 function verification({ found, expected, provider, wrong }) {
   const verdict = t(wrong ? "verify_wrong" : "verify_right", { backend: where(provider) });
-  const rows = [figuresRow(t("verify_here"), found), expected && figuresRow(t("verify_build"), expected)];
+  const sides = expected ? [found, expected] : [found];
+  /** @type {[string, (figures: Figures) => string][]} */
+  const figures = [
+    [t("snr"), ({ snr_db }) => decibels(snr_db === null, snr_db)],
+    [t("top1"), ({ top1 }) => (top1 === null ? "–" : percent(top1, 1))],
+    [t("max_abs"), ({ max_abs }) => small(max_abs)],
+    [t("samples"), ({ samples }) => number(samples)],
+  ];
+  const rows = figures.map(([name, written]) =>
+    h("tr", {}, h("td", {}, name), ...sides.map((side) => h("td", { class: "right" }, written(side)))));
+  const columns = ["", t("verify_here"), t("verify_build")].slice(0, sides.length + 1);
   return h("div", { class: "stack inside-verification" },
     h("p", { class: wrong ? "verdict bad" : "verdict" }, verdict),
     wrong && h("p", { class: "fine", dir: "auto" }, wrong),
-    table(["", t("snr"), t("top1"), t("max_abs"), t("samples")], rows.filter((row) => row !== null), [1, 2, 3, 4]),
+    table(columns, rows, [1, 2]),
     h("p", { class: "fine" }, t("verify_sides")));
-}
-
-/** @param {string} who @param {Figures} figures */
-function figuresRow(who, { snr_db, top1, max_abs, samples }) {
-  const cells = [decibels(snr_db === null, snr_db), top1 === null ? "–" : percent(top1, 1), small(max_abs), number(samples)];
-  return h("tr", {}, h("td", {}, who), ...cells.map((cell) => h("td", { class: "right" }, cell)));
 }
 
 /** @param {boolean} equal @param {number | null} snr_db */
