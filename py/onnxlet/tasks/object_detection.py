@@ -44,8 +44,14 @@ class ObjectDetector:
         if head is not None and head not in HEADS:
             raise InvalidInput(f'ObjectDetector: no head "{head}"; known are {", ".join(HEADS)}')
         inputs, outputs = session.get_inputs(), session.get_outputs()
-        given = list(names.values()) if isinstance(names, Mapping) else list(names or ())
-        seen = recognize(inputs, outputs, session.get_modelmeta().custom_metadata_map, given)
+        metadata = session.get_modelmeta().custom_metadata_map
+        given = () if names is None or isinstance(names, Mapping) else names  # a mapping may leave classes out
+        seen = recognize(inputs, outputs, metadata, given)
+        if seen is None and given and (other := recognize(inputs, outputs, metadata)):
+            raise InvalidInput(
+                f"ObjectDetector: got {len(given)} names for the {other.classes} classes that the outputs of a "
+                f"{other.head} head show; give one a class"
+            )
         if seen is None and (head is None or image is None):
             shapes = ", ".join(f"{arg.name} {arg.shape}" for arg in outputs)
             raise InvalidInput(
