@@ -20,7 +20,7 @@ def test_building_prints_what_a_visitor_will_fetch(
     write_app: WriteApp, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "dist"
-    assert main([str(write_app()), "--out", str(out), "--json"]) == 0
+    assert main([str(write_app()), "--out", str(out), "--json", "--variants", "original", "--no-browser"]) == 0
     summary = json.loads(capsys.readouterr().out)
     groups = {row["group"]: row for row in summary["groups"]}
     assert {"app:demo", "model:add1", "ort-wasm", "package:numpy", "package:onnxlet", "page", "python"} <= set(groups)

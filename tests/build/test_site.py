@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 
 
 def build(out: Path, *apps: Path, host: str = "") -> dict[str, Any]:
-    return build_site(apps, out, Options(host), Reporter(quiet=True))
+    with ThreadPoolExecutor() as executor:
+        return build_site(apps, out, Options(host), Reporter(quiet=True), executor).site
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +161,8 @@ def test_cloudflare_gets_no_file_over_its_limit(write_app: WriteApp, tmp_path: P
     big.graph.initializer.append(padding)
     app = write_app(model=False, **{"add1.onnx": big.SerializeToString()})
     out = tmp_path / "dist"
-    site = build_site([app], out, Options("cloudflare"), report)
+    with ThreadPoolExecutor() as executor:
+        site = build_site([app], out, Options("cloudflare"), report, executor).site
     assert max(entry["bytes"] for entry in site["files"].values()) <= 24 * 2**20
     (variant,) = site["models"]["add1"]["variants"]
     whole = b"".join((out / part).read_bytes() for part in variant["parts"])
