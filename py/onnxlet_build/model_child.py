@@ -21,7 +21,7 @@ from .samples import Samples
 from .sources.onnx import OnnxFile, external_files
 from .user_code import Reads, imported_files, load, watch_sessions
 
-__all__ = ["make_models", "score", "write_samples"]
+__all__ = ["checked_feeds", "make_models", "score", "write_samples"]
 
 Answer = dict[str, Any]
 MAX_SAMPLES = 512
@@ -48,8 +48,11 @@ def make_models(path: Path, app: Path, scratch: Path) -> Answer:
         made = module.model()
     depends = reads.paths | imported_files()
     if not isinstance(made, Mapping):
-        ready = isinstance(made, str | os.PathLike) and Path(made).suffix == ".onnx"
-        made = {Path(made).name if ready else _first_opened(app): made}
+        if isinstance(made, str | os.PathLike) and Path(made).suffix == ".onnx":
+            made = {Path(made).name: made}
+        else:
+            made = {_first_opened(app): made}
+            depends.add(str(app))
     for name in made:
         if not isinstance(name, str) or not (path.parent / name).resolve().is_relative_to(path.parent.resolve()):
             raise BuildError(f"{path}: model() names {name!r}, outside its folder; use a plain file name")
@@ -144,17 +147,16 @@ def write_samples(path: Path, names: list[str], scratch: Path, limit: int = MAX_
 
     Args:
         names: of the models that model.py makes, which lie beside it.
-    Returns: for both, by model: the samples' files.
+    Returns: for both, by model: the samples' files; and "notes", on what was cut.
     Raises: BuildError: a sample does not fit its model, or is no number.
     """
     module = load(path)
-    answer: Answer = {}
+    answer: Answer = {"calibration": {}, "evaluation": {}, "notes": []}
     for what in ("calibration", "evaluation"):
-        answer[what] = {}
         where = f"{path}: {what}()"
         for number, (name, items) in enumerate(_by_model(_given(module, what, path), names, where).items()):
-            checked = _bounded(checked_feeds(items, path.parent / name, where))
-            written = Samples.write(scratch / what / str(number), (feeds for feeds, _ in checked), limit)
+            checked = _bounded(checked_feeds(items, path.parent / name, where), limit, where, answer["notes"])
+            written = Samples.write(scratch / what / str(number), checked)
             if not written:
                 raise BuildError(f"{where} gives no sample for {name}; give some, or remove the function")
             answer[what][name] = [str(sample) for sample in written.paths]
@@ -255,11 +257,14 @@ def _refuse_nan(feeds: Mapping[str, Any], inputs: Iterable[NodeArg], where: str)
             )
 
 
-def _bounded(items: Iterator[tuple[dict[str, Array], Any]]) -> Iterator[tuple[dict[str, Array], Any]]:
-    """The items, until they take 2 GB."""
+def _bounded(
+    items: Iterator[tuple[dict[str, Array], Any]], limit: int, where: str, notes: list[str]
+) -> Iterator[dict[str, Array]]:
+    """The feeds, until they are so many or take 2 GB; says what was cut."""
     total = 0
-    for feeds, target in items:
+    for number, (feeds, _) in enumerate(items):
         total += sum(np.asarray(value).nbytes for value in feeds.values())
-        if total > MAX_BYTES:
+        if number == limit or total > MAX_BYTES:
+            notes.append(f"{where}: the first {number} samples are used, which is enough or takes {MAX_BYTES >> 30} GB")
             return
-        yield feeds, target
+        yield feeds

@@ -108,6 +108,8 @@ def read_samples(path: Path, made: Made, scratch: Path, report: Reporter) -> dic
         return {"calibration": {}, "evaluation": {}}
     with report.step(f"Collecting samples: {path.parent.name}/{path.name}"):
         answer = run_child("samples", path, scratch, names=list(made.models))
+    for note in answer.pop("notes"):
+        report.note(note)
     return {what: {name: _samples(files) for name, files in by_model.items()} for what, by_model in answer.items()}
 
 

@@ -41,7 +41,7 @@ class Torch:
         inputs: what the module is called with: a tensor, a tuple of its arguments, or a dict by parameter name.
             None: of an exported program, which brings its own.
         dynamic: True: the first axis of every input, if it can be; False: no axis; or input name -> axis -> symbol,
-            such as ``{"ids": {0: "batch", 1: "length"}}``, which must then succeed.
+            such as ``{"ids": {0: "batch", 1: "length"}}``, which must then succeed. An exported program has its own.
         input_names, output_names: of the tensors, in the order of `inputs` and of what the module returns. Without
             them: the names of its parameters, the keys of a dict, or "output".
         opset: of ONNX, at most 21.
@@ -110,6 +110,7 @@ def export(thing: Any, name: str) -> Export:
 def _wanted(thing: Any, name: str) -> Torch:
     torch = library("torch", "torch")
     wanted = thing if isinstance(thing, Torch) else Torch(*thing) if isinstance(thing, tuple) else Torch(thing)
+    wanted = replace(wanted, module=getattr(wanted.module, "_orig_mod", wanted.module))  # inside torch.compile's
     program = isinstance(wanted.module, torch.export.ExportedProgram)
     if not program and not isinstance(wanted.module, torch.nn.Module):
         kind = type(wanted.module).__name__

@@ -285,6 +285,7 @@ def test_an_endless_set_is_cut(model_py: Callable[[str], Path], tmp_path: Path) 
     found = model_child.write_samples(path, ["a.onnx"], tmp_path / "scratch", limit=5)
     assert len(found["calibration"]["a.onnx"]) == 5
     assert found["evaluation"] == {}
+    assert "calibration(): the first 5 samples are used" in found["notes"][0]
 
 
 def test_samples_of_several_models_are_given_by_name(model_py: Callable[[str], Path], tmp_path: Path) -> None:
