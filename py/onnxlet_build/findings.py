@@ -108,14 +108,15 @@ def _placement(subject: Subject) -> Iterator[Finding]:
         count = sum(gpu.cpu.values())
         yield Finding(
             "note",
-            f"{count} of {gpu.total} nodes have no kernel on WebGPU, and their tensors go to the CPU and back: "
+            f"without a kernel on WebGPU, so that tensors go to the CPU and back: {count} of {gpu.total} nodes, "
             f"{_listed(gpu.cpu)}",
             "let the build optimize it; WebAssembly runs all of them",
         )
-    if wasm.python:
+    in_python = {name: count for name, count in wasm.python.items() if name.rpartition("::")[0] in RUNTIME_DOMAINS}
+    if in_python:
         yield Finding(
             "note",
-            f"{_listed(wasm.python)} run in Python, which is slower",
+            f"in Python, which is slower: {_listed(in_python)}",
             "nothing, where they are few; else export other operators in their place",
         )
     for provider in faults.PROVIDERS:

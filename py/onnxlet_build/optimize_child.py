@@ -14,7 +14,6 @@ from typing import Any
 import onnx
 
 from onnxlet import protobuf
-from onnxlet.errors import BuildError, OnnxletError
 from onnxlet.model import Model
 from onnxlet.ops import load_all
 from onnxlet.ops.registry import registered
@@ -132,8 +131,8 @@ def _main() -> None:
             load(Path(start["app"]))
         data = Path(start["model"]).read_bytes()
         original = Original(data, list(Samples([Path(path) for path in start["samples"]])))
-    except (BuildError, OnnxletError) as error:
-        return answer({"refusal": str(error).splitlines()[0]})
+    except Exception as error:  # the app's file may raise anything, and so may onnxruntime
+        return answer({"refusal": (str(error).strip().splitlines() or [type(error).__name__])[0]})
     answer({})
     for line in sys.stdin:
         request = json.loads(line)

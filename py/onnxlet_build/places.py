@@ -18,7 +18,7 @@ __all__ = ["Place", "places"]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a backend does with a model's nodes; those of subgraphs and functions count as well.
+    """What a backend does with a model's nodes; those of subgraphs and functions count as well, Constants do not.
 
     Args:
         backend: "webgpu", "wasm" or "python".
@@ -49,7 +49,7 @@ def places(model: Model, types: Mapping[str, TensorType]) -> list[Place]:
     """
     load_all()
     local = {(f.domain, f.name) for f in model.functions}
-    all_nodes = [node for node in nodes(model) if (node.domain, node.op_type) not in local]
+    all_nodes = [n for n in nodes(model) if (n.domain, n.op_type) not in local and n.op_type != "Constant"]
     kernels = Kernels(model, types)
     shapes = shape_values(model)
     known = {(domain, name) for domain, name in registered()}
