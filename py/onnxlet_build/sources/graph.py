@@ -75,6 +75,10 @@ class GraphBuilder:
         """Give a value the name that an output of the graph is to have. Returns: the name."""
         return self.op("Identity", [value], name=name)
 
+    def give(self, value: str, name: str) -> None:
+        """Give a value a name that `new_name` has set aside for an output of the graph."""
+        self.nodes.append(helper.make_node("Identity", [value], [name], name=f"{name}_output"))
+
     def model(
         self, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto], opset: int
     ) -> onnx.ModelProto:
