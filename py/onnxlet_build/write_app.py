@@ -1,8 +1,9 @@
 """An app for a model that came alone: a few lines that run, for the person to copy and edit."""
 
+import json
 import keyword
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ from .sources.yolo import LABELS, detector
 
 __all__ = ["write_app"]
 
-_SIZES = (1, 8, 16, 64, 224)  # tried for open dimensions of a made-up example
+_LINE = 80
+_SIZES = (64, 224, 16, 8, 1)  # tried for open dimensions of a made-up example
 _TAKEN = {"App", "Annotated", "InferenceSession", "Json", "Tensor", "app", "np", "run", "session"}
 
 _DETECT = '''\
@@ -34,7 +36,7 @@ _DETECT = '''\
 {imports}
 
 HERE = Path(__file__).parent
-session = InferenceSession(HERE / {model!r})
+session = InferenceSession(HERE / "{model}")
 {setup}
 
 def detect(image: Image, threshold: Annotated[float, Number(min=0, max=1, step=0.05)] = {threshold}) -> Boxes:
@@ -42,7 +44,7 @@ def detect(image: Image, threshold: Annotated[float, Number(min=0, max=1, step=0
     return detector(image, threshold)
 
 
-app = App(detect, title={title!r}, examples=["example.png"])
+app = App(detect, title="{title}", examples=["example.png"])
 '''
 
 _RUN = '''\
@@ -54,18 +56,17 @@ import numpy as np
 
 from onnxlet import {names}
 
-session = InferenceSession({model!r})
+session = InferenceSession("{model}")
 
 
-def run(
-{parameters}
-) -> {returns}:
+def run({parameters}) -> {returns}:
     """Run the model on .npy files."""
-    {results} = session.run({outputs!r}, {feeds})
+    feeds = {feeds}
+    {results} = session.run({outputs}, feeds)
     return {values}
 
 
-app = App(run, title={title!r}{examples})
+app = App(run, title="{title}"{examples})
 '''
 
 
@@ -87,6 +88,8 @@ def write_app(path: Path, folder: Path, report: Reporter) -> Path:
     for text in (made.verified, *made.notes):
         report.note(f"{name}: {text}")
     found = detector(made)
+    if found:
+        report.note(f"{name}: its example is a drawing; put pictures of yours there, which variants are judged by")
     text, examples = _detect(made, found, stem, name) if found else _run(made, stem, name, report)
     app = folder / "app.py"
     if app.is_file() and app.read_text(encoding="utf-8") != text:
@@ -132,36 +135,52 @@ def _run(made: sources.Export, title: str, model: str, report: Reporter) -> tupl
     sample = made.samples[0] if made.samples else _sample(made.data)
     if sample is None:
         report.note(f"{model}: no example, since random inputs of no guessed size run; give the app one of yours")
+    elif not made.samples:
+        report.note(f"{model}: its example is random numbers; put real inputs there, which variants are judged by")
     files = {f"{word}.npy": _npy(sample[name]) for name, word in inputs.items()} if sample else {}
     outputs = _identifiers(signature.outputs)
     kinds = [_output(arg) for arg in signature.outputs]
-    feeds = ", ".join(f"{arg.name!r}: {inputs[arg.name]}" for arg in signature.inputs)
     names = ["App", "InferenceSession", *(["Field", "Json"] if "Json" in str(kinds) else []), "Tensor"]
     text = _RUN.format(
         title=title,
         names=", ".join(sorted(names)),
         model=model,
-        parameters="\n".join(f"    {inputs[arg.name]}: {_input(arg, inputs[arg.name])}," for arg in signature.inputs),
-        returns=kinds[0] if len(kinds) == 1 else f"tuple[{', '.join(kinds)}]",
+        parameters=_lines("", [f"{inputs[a.name]}: {_input(a, inputs[a.name])}" for a in signature.inputs], "", 0),
+        returns=kinds[0] if len(kinds) == 1 else _lines("tuple[", kinds, "]", 0),
         results=f"({', '.join(outputs.values())},)" if len(kinds) == 1 else ", ".join(outputs.values()),
-        outputs=list(outputs),
-        feeds=f"{{{feeds}}}",
+        outputs=_lines("[", [_quoted(name) for name in outputs], "]", 4),
+        feeds=_lines("{", [f"{_quoted(name)}: {word}" for name, word in inputs.items()], "}", 4),
         values=", ".join(outputs.values()),
-        examples=f", examples=[{tuple(files)!r}]" if files else "",
+        examples=f", examples=[({', '.join(map(_quoted, files))}{',' * (len(files) == 1)})]" if files else "",
     )
     return text, files
 
 
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _lines(start: str, items: Sequence[str], end: str, indent: int) -> str:
+    """Items on one line where they fit, else one a line."""
+    line = f"{start}{', '.join(items)}{end}"
+    if len(line) <= _LINE:
+        return line
+    margin = " " * indent
+    return f"{start}\n" + "".join(f"{margin}    {item},\n" for item in items) + f"{margin}{end}"
+
+
 def _sample(data: bytes) -> Feeds | None:
-    """Random inputs that run; None where no guessed size does."""
+    """Random inputs that run, of one row where the first axis is open; None where no guessed size runs."""
     session = onnxlet.InferenceSession(data, providers=["CPUExecutionProvider", "NumpyExecutionProvider"])
+    batched = [arg.name for arg in session.get_inputs() if len(arg.shape) > 1 and not isinstance(arg.shape[0], int)]
     for size in _SIZES:
-        try:
-            feeds = random_feeds(session, size)
-            session.run(None, feeds)
-        except OnnxletError:
-            continue
-        return feeds
+        feeds = random_feeds(session, size)
+        for tried in ({**feeds, **{name: feeds[name][:1] for name in batched}}, feeds):
+            try:
+                session.run(None, tried)
+            except OnnxletError:
+                continue
+            return tried
     return None
 
 
@@ -186,7 +205,7 @@ def _identifiers(args: tuple[NodeArg, ...]) -> dict[str, str]:
 def _input(arg: NodeArg, word: str) -> str:
     if not arg.type.startswith("tensor("):
         raise BuildError(f'input "{arg.name}" is {arg.type}, which no form asks for; write an app file that makes it')
-    options = [] if word == arg.name else [f"label={arg.name!r}"]
+    options = [] if word == arg.name else [f"label={_quoted(arg.name)}"]
     if from_ort_type(arg.type) != DataType.STRING:
         options.append(f'dtype="{from_ort_type(arg.type).numpy}"')
     options.append(f"shape={[size if isinstance(size, int) else None for size in arg.shape]}")
@@ -195,4 +214,4 @@ def _input(arg: NodeArg, word: str) -> str:
 
 def _output(arg: NodeArg) -> str:
     kind = "np.ndarray, Tensor" if arg.type.startswith("tensor(") else "Json, Field"
-    return f"Annotated[{kind}(label={arg.name!r})]"
+    return f"Annotated[{kind}(label={_quoted(arg.name)})]"
