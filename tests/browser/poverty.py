@@ -64,6 +64,10 @@ SCRIPTS = {
   if (globalThis.indexedDB) IDBFactory.prototype.open = refuse;
   if (globalThis.caches) CacheStorage.prototype.open = async () => refuse();
 }""",
+    "nolocal": """if (globalThis.document) {
+  const refuse = () => { throw new DOMException('refused', 'SecurityError'); };
+  Object.defineProperty(globalThis, 'localStorage', {get: refuse});
+}""",
     # not a lack: enough cores for threads on any test machine, or too few
     "cores4": "Object.defineProperty(Object.getPrototypeOf(navigator), 'hardwareConcurrency', {value: 4});",
     "cores2": "Object.defineProperty(Object.getPrototypeOf(navigator), 'hardwareConcurrency', {value: 2});",

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from onnxlet.errors import BuildError
 from onnxlet_build import browser
@@ -50,8 +50,8 @@ def test_the_adapter_is_named_and_an_emulated_one_decides_no_times() -> None:
     assert "swiftshader" in proof.adapter
     assert (proof.emulated, proof.f16) == (True, False)
     choice = choose(found.candidates, found.proofs, Budget())
-    assert choice.by_class["webgpu"] == ORIGINAL
-    assert choice.right["int8" if "int8" in choice.right else ORIGINAL], choice
+    assert choice.by_class["webgpu"] == ORIGINAL, "the smaller one computes on the processor"
+    assert "its times mean nothing" in choice.reasons["webgpu"]
 
 
 def test_times_are_measured_cold_and_warm() -> None:
@@ -59,8 +59,8 @@ def test_times_are_measured_cold_and_warm() -> None:
     assert proof.cold_ms > proof.warm_ms > 0
 
 
-def test_what_webgpu_gets_wrong_and_what_hangs_is_refused_and_the_rest_is_proven(tmp_path: Path) -> None:
-    """NaN that arises inside the graph is lost by WebGPU's Relu; a loop without an end blocks its worker for good."""
+def test_one_that_hangs_is_refused_and_the_rest_is_proven(tmp_path: Path) -> None:
+    """A loop without an end blocks its worker for good. After it comes NaN, which WebGPU's Relu is known to lose."""
     nodes = [helper.make_node("Log", ["x"], ["l"], "log"), helper.make_node("Relu", ["l"], ["y"], "relu")]
     shapes = ({"x": ["n"]}, {"y": ["n"]})
     original, endless = tmp_path / "nan.onnx", tmp_path / "endless.onnx"
@@ -68,16 +68,26 @@ def test_what_webgpu_gets_wrong_and_what_hangs_is_refused_and_the_rest_is_proven
     endless.write_bytes(proving.model([*nodes[:1], *forever("l", "y")], *shapes))
     samples = Samples.write(tmp_path / "samples", [{"x": np.array([-1, 2, 3], np.float32)}])
     candidates = [candidate("endless", endless), candidate(ORIGINAL, original)]
-    hung, right, gpu_hung, wrong = sorted(
-        proven(candidates, original, samples, ("wasm", "webgpu"), limit_s=15), key=lambda proof: proof.backend
-    )
-    assert hung.fault == "gave no answer within 15 s"
+    hung, wrong = proven(candidates, original, samples, ["webgpu"], limit_s=12)
+    assert hung.fault == "gave no answer within 12 s"
     assert hung.accuracy is None
-    assert right.fault == ""
-    assert right.accuracy
-    assert right.accuracy.snr_db > 100
-    assert gpu_hung.fault
     assert wrong.fault == 'output "y" has NaN or infinity where the original has none, or the other way round'
+    assert "webgpu" not in choose(candidates, [hung, wrong], Budget()).by_class
+
+
+def test_what_a_provider_is_known_to_get_wrong_runs_in_python_and_is_right(tmp_path: Path) -> None:
+    """ONNX Runtime Web's Conv on WebGPU gives noise where it reads channels by threes (providers/faults.py)."""
+    weight = numpy_helper.from_array(np.random.default_rng(0).standard_normal((8, 9, 3, 3)).astype(np.float32), "w")
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"], "conv"), helper.make_node("Relu", ["c"], ["y"], "relu")]
+    path = tmp_path / "threes.onnx"
+    path.write_bytes(proving.model(nodes, {"x": [1, 9, 12, 12]}, {"y": [1, 8, 10, 10]}, [weight]))
+    rows = np.random.default_rng(1).standard_normal((1, 9, 12, 12)).astype(np.float32)
+    samples = Samples.write(tmp_path / "samples", [{"x": rows}])
+    (proof,) = proven([candidate(ORIGINAL, path)], path, samples, ["webgpu"])
+    assert proof.fault == "", proof
+    assert proof.accuracy
+    assert proof.accuracy.snr_db > 100
+    assert [part["nodes"] for part in proof.placement["parts"]] == [["conv"], ["relu"]]  # type: ignore[attr-defined]
 
 
 def test_a_persons_own_operator_is_proven_with_her_app(tmp_path: Path) -> None:
