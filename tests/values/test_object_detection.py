@@ -208,9 +208,11 @@ def test_margins_are_grey_and_boxes_are_clipped() -> None:
 def test_a_shortest_edge_rounds_as_transformers_does() -> None:
     """Sizes that `transformers.image_transforms.get_size_with_aspect_ratio` gives."""
     detr = ImageInput.from_config({"size": {"shortest_edge": 800, "longest_edge": 1333}, "image_mean": [0.5] * 3})
-    expected = {(640, 480): (1066, 800), (480, 640): (800, 1066), (1000, 300): (1333, 400), (451, 300): (1202, 800)}
+    expected = {(640, 480): (1066, 800), (480, 640): (800, 1066), (1000, 300): (1333, 400), (1869, 651): (1333, 464)}
     for size, scaled in expected.items():
         assert detr.frame(Image(np.zeros(size[::-1], np.uint8))) == Frame(size, scaled)
+    small = ImageInput((64, 96), "shortest_edge")
+    assert small.frame(Image(np.zeros((651, 1869), np.uint8))).scaled == (95, 33)  # the longer side from the exact one
 
 
 def test_a_preprocessor_without_a_known_size_is_refused() -> None:

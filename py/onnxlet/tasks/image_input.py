@@ -126,8 +126,10 @@ class ImageInput:
 
 
 def _shortest_edge(size: tuple[int, int], shorter: int, longest: int) -> tuple[int, int]:
-    """(width, height), rounded as transformers' ``get_size_with_aspect_ratio`` does."""
-    ratio = max(size) / min(size)
-    exact = float(shorter) if shorter * ratio <= longest else longest / ratio
-    new = max(1, round(exact)), max(1, int(exact * max(size) / min(size)))
+    """(width, height), rounded in each step as transformers' ``get_size_with_aspect_ratio`` does."""
+    low, high = min(size), max(size)
+    exact = longest * low / high if high / low * shorter > longest else float(shorter)
+    if round(exact) == low:
+        return size
+    new = max(1, round(exact)), max(1, int(exact * high / low))
     return new if size[0] <= size[1] else new[::-1]
