@@ -10,6 +10,7 @@ __all__ = ["Accuracy", "Budget", "Measure", "is_scores"]
 
 # Below this the error is a third of the signal: noise, whatever the few samples at hand say of the best class.
 NOISE_DB = 10.0
+_ROUNDING = 1e-9  # 1 - 99 / 100 is more than 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +52,17 @@ class Budget:
             return f"{found.snr_db:.1f} dB: mostly noise"
         if found.metric is not None and original_metric is not None:
             lost = original_metric - found.metric
-            return "" if lost <= self.drop else f"the metric drops by {lost:.4g}, expected at most {self.drop:g}"
+            return (
+                ""
+                if lost <= self.drop + _ROUNDING
+                else f"the metric drops by {lost:.4g}, expected at most {self.drop:g}"
+            )
         if found.top1 is not None:
             lost = 1 - found.top1
-            return "" if lost <= self.drop else f"{found.top1:.1%} equal best classes, expected {1 - self.drop:.1%}"
+            return (
+                ""
+                if lost <= self.drop + _ROUNDING
+                else f"{found.top1:.1%} equal best classes, expected {1 - self.drop:.1%}"
+            )
         lost = 1 - found.cosine
         return "" if lost <= self.drop else f"cosine {found.cosine:.4f}, expected {1 - self.drop:.4f}"

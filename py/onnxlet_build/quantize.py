@@ -19,17 +19,18 @@ from onnxlet import protobuf
 from onnxlet.errors import BuildError
 
 from .accuracy import Accuracy, Budget
+from .formats import weight_format
 from .paths import scratch, write_whole
 from .progress import Reporter
 from .quantization.calibrate import calibrate
 from .quantization.evaluate import References, measure, node_errors, references, variant
 from .quantization.graphs import Graph, prepare
 from .quantization.histogram import METHODS, Histogram
+from .quantization.native import Unfit
 from .quantization.ranges import Ranges
 from .quantization.recipes import RECIPES, Recipe
 from .quantization.sensitivity import search, suspects
 from .samples import Samples
-from .site_models import weight_format
 from .variants import Candidate
 
 __all__ = ["RECIPES", "quantize"]
@@ -215,6 +216,9 @@ def _candidate(run: _Run, recipe: Recipe, target: Path) -> Candidate:
             return _made(run, recipe, target, empty)
         except _Refused as refused:
             return replace(refused.candidate, refused=str(refused))
+        except Unfit as error:
+            target.unlink(missing_ok=True)
+            return replace(empty, refused=str(error))
 
 
 class _Refused(Exception):
@@ -232,35 +236,36 @@ def _made(run: _Run, recipe: Recipe, target: Path, empty: Candidate) -> Candidat
         ranges = _ranges(run, recipe, steps)
     graph = run.graph()
     nodes = recipe.targets(graph, ranges)
-    if left := len(recipe.targets(graph, {})) - len(nodes):
-        steps.append(f"{left} nodes stay in float32: their values do not fit, on the calibration samples")
+    if wide := len(recipe.targets(graph, {})) - len(nodes):
+        steps.append(f"{wide} nodes stay in float32: their values do not fit, on the calibration samples")
     if not nodes:
         raise _Refused(empty, "no node's values fit: " + steps[-1])
     if reason := _useless(run.data, variant(run.base, recipe.name, nodes, ranges)):
         raise _Refused(empty, reason)
     seen: dict[frozenset[str], Accuracy] = {}
 
-    def over_budget(left: frozenset[str]) -> str:
-        seen[left] = run.accuracy(recipe, [name for name in nodes if name not in left], ranges)
-        return run.refuses(seen[left])
+    def over_budget(without: frozenset[str]) -> str:
+        seen[without] = run.accuracy(recipe, [name for name in nodes if name not in without], ranges)
+        return run.refuses(seen[without])
 
-    float_nodes: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
     if reason := over_budget(frozenset()):
         groups = suspects(graph, nodes)
         found = search(run.prepared, recipe.name, groups, ranges, run.judged, over_budget, run.executor, run.report)
         if found.refused:
             raise _Refused(replace(empty, accuracy=seen[frozenset()], steps=tuple(steps)), f"{reason}; {found.refused}")
-        float_nodes = found.float_nodes
+        left = found.nodes
         steps.append(
-            f"{len(float_nodes)} of {len(nodes)} nodes stay in float32, found in {found.evaluations} evaluations: "
-            f"with none, {reason}"
+            f"{len(found.nodes)} of {len(nodes)} nodes {recipe.left} (found in {found.evaluations} evaluations; with "
+            f"none, {reason}): {', '.join(found.nodes)}"
         )
-    accuracy = seen[frozenset(float_nodes)]
-    final = variant(run.base, recipe.name, [name for name in nodes if name not in set(float_nodes)], ranges)
+    accuracy = seen[frozenset(left)]
+    final = variant(run.base, recipe.name, [name for name in nodes if name not in set(left)], ranges)
     if reason := _useless(run.data, final):
         raise _Refused(replace(empty, accuracy=accuracy), reason)
     steps.append(f"{len(final):,} bytes, {len(run.data) / len(final):.2f} times smaller")
     write_whole(target, final)
+    float_nodes = () if recipe.instead else left
     return _checked(
         run, Candidate(recipe.name, target, _format(recipe, final), len(final), tuple(steps), float_nodes, accuracy)
     )
@@ -269,15 +274,12 @@ def _made(run: _Run, recipe: Recipe, target: Path, empty: Candidate) -> Candidat
 def _checked(run: _Run, made: Candidate) -> Candidate:
     """The file itself must run natively; then its nodes are compared."""
     assert made.path is not None
-    try:
-        fault = measure(made.path, run.expected.first(1), run.executor).result().fault
-        errors = node_errors(run.prepared, made.path, made.float_nodes, run.evaluation, run.executor)
-    except BuildError as error:
-        fault = str(error)
-    if fault:
+    if fault := measure(made.path, run.expected.first(1), run.executor).result().fault:
         made.path.unlink()
         raise _Refused(replace(made, path=None), fault)
-    return replace(made, node_errors=errors)
+    return replace(
+        made, node_errors=node_errors(run.prepared, made.path, made.float_nodes, run.evaluation, run.executor)
+    )
 
 
 def _ranges(run: _Run, recipe: Recipe, steps: list[str]) -> Ranges:

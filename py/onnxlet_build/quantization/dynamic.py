@@ -53,8 +53,11 @@ def build(graph: Graph, names: Collection[str], ranges: Ranges) -> None:
 
 
 def _is_conv(graph: Graph, node: NodeProto) -> bool:
-    """1-D and 2-D only: for 3-D, int8 kernels are missing in some runtimes."""
-    weight = graph.weight(node.input[1]) if node.op_type == "Conv" and not node.domain else None
+    """1-D and 2-D only: for 3-D, int8 kernels are missing in some runtimes. In groups, ConvInteger is slower than float
+    by far, and depthwise weights are few."""
+    if node.op_type != "Conv" or node.domain or attributes(node).get("group", 1) != 1:
+        return False
+    weight = graph.weight(node.input[1])
     return weight is not None and weight.ndim in (3, 4) and graph.is_float(node.input[0])
 
 
@@ -80,12 +83,8 @@ def _linear(graph: Graph, layer: Linear) -> None:
     quantized, scale, zero = _activations(graph, layer.x)
     stem = layer.node.input[1]
 
-    def make() -> tuple[str, str, str]:
-        integers, scales = symmetric(layer.weight, axis=1)
-        zeros = np.zeros(len(scales), np.int8)
-        return graph.add(f"{stem}/int8", integers), graph.add(f"{stem}/scale", scales), graph.add(f"{stem}/zero", zeros)
-
-    weight, weight_scale, weight_zero = graph.once(("int8", *layer.key), make)
+    parts = graph.once(("int8", *layer.key), lambda: graph.add_int8(stem, *symmetric(layer.weight, axis=1)))
+    weight, weight_scale, weight_zero = parts
     sums = graph.emit("MatMulInteger", [quantized, weight, zero, weight_zero])
     _rescale(graph, layer.node, sums, graph.emit("Mul", [scale, weight_scale]), layer.bias)
 
@@ -100,7 +99,7 @@ def _conv(graph: Graph, node: NodeProto) -> None:
         assert weight is not None
         integers, scales = symmetric(weight, axis=0)
         shape = [-1, *[1] * (weight.ndim - 2)]
-        zero = graph.add(f"{w}/zero", np.int8(0))
+        zero = graph.add(f"{w}/zero", np.int8(0))  # ConvInteger has one for the tensor
         return graph.add(f"{w}/int8", integers), graph.add(f"{w}/scale", scales.reshape(shape)), zero, shape
 
     weight, weight_scale, weight_zero, shape = graph.once(("int8", w), make)
@@ -129,11 +128,9 @@ def _lstm(graph: Graph, node: NodeProto) -> None:
         weight = graph.weight(inputs[index], 3)
         assert weight is not None
         turned = weight.transpose(0, 2, 1)
-        pairs = [symmetric(direction, axis=1) for direction in turned]
-        stem = inputs[index]
-        inputs[index] = graph.add(f"{stem}/int8", np.stack([integers for integers, _ in pairs]))
-        scales = np.stack([scale for _, scale in pairs])
-        parameters += [graph.add(f"{stem}/scale", scales), graph.add(f"{stem}/zero", np.zeros(scales.shape, np.int8))]
+        integers, scales = zip(*(symmetric(direction, axis=1) for direction in turned), strict=True)
+        inputs[index], *scaling = graph.add_int8(inputs[index], np.stack(integers), np.stack(scales))
+        parameters += scaling
     graph.drop(node)
     graph.emit("DynamicQuantizeLSTM", [*inputs, *parameters], list(node.output), domain=MICROSOFT, **attributes(node))
 
@@ -142,12 +139,8 @@ def _embedding(graph: Graph, node: NodeProto) -> None:
     """Rows are picked as int8 and scaled afterwards, with a scale for each column: outliers keep to few of them."""
     table, ids = node.input
 
-    def make() -> tuple[str, str]:
-        weight = graph.weight(table, 2)
-        assert weight is not None
-        integers, scales = symmetric(weight, axis=1)
-        return graph.add(f"{table}/int8", integers), graph.add(f"{table}/scale", scales)
-
-    integers, scales = graph.once(("rows", table), make)
+    weight = graph.weight(table, 2)
+    assert weight is not None
+    integers, *scales = graph.once(("rows", table), lambda: graph.add_int8(table, *symmetric(weight, axis=1)))
     rows = graph.emit("Gather", [integers, ids], axis=0)
-    graph.replace(node, "DequantizeLinear", [rows, scales], axis=-1)
+    graph.replace(node, "DequantizeLinear", [rows, *scales], axis=-1)

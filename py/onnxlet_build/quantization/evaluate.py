@@ -92,7 +92,7 @@ def outputs_of(model: Cargo, start: int, samples: Sequence[Cargo]) -> tuple[tupl
 def measure(path: Path, against: References, executor: Executor) -> Measure:
     """Compare a variant with the original on all samples.
 
-    Raises: BuildError: native ONNX Runtime does not take it, or it fails.
+    Raises: Unfit: native ONNX Runtime does not take it, or it fails.
     """
     whole = Measure(against.names)
     model = cargo(path, executor)
@@ -125,7 +125,10 @@ def variant(data: bytes, recipe: str, nodes: Collection[str], ranges: Ranges, *,
     """
     graph = Graph(data)
     known = RECIPES[recipe]
+    rest = set(known.targets(graph, ranges)).difference(nodes) if known.instead else set()
     (known.measured if measured and known.measured else known.change)(graph, nodes, ranges)
+    if known.instead and rest:
+        known.instead(graph, rest, ranges)
     return graph.finish()
 
 

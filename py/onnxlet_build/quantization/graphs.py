@@ -76,6 +76,13 @@ class Graph:
         array = numpy_helper.to_array(tensor)
         return array if array.size and np.isfinite(array).all() else None
 
+    def add_int8(self, stem: str, integers: Array, scale: Array) -> list[str]:
+        """New constants: integers, their scales, and as many zero points (ONNX Runtime fails where these are left out).
+        Returns: their names, as DequantizeLinear takes them.
+        """
+        zeros = np.zeros(scale.shape, np.int8)
+        return [self.add(f"{stem}/int8", integers), self.add(f"{stem}/scale", scale), self.add(f"{stem}/zero", zeros)]
+
     def rename_output(self, node: NodeProto, old: str, stem: str) -> str:
         """Let a node write what it called `old` under a new name. Returns: the name."""
         new = self.name(stem)

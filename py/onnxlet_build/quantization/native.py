@@ -17,7 +17,7 @@ from onnxlet.source import NodeArg
 from ..executors import Cargo
 from ..samples import Feeds, load_feeds
 
-__all__ = ["Native", "content", "read_sample"]
+__all__ = ["Native", "Unfit", "content", "opened", "read_sample"]
 
 _SETTINGS = {
     # else DequantizeLinear and MatMul compute with activations of 8 bits, which they do not on WebGPU
@@ -27,13 +27,17 @@ _SETTINGS = {
 }
 
 
+class Unfit(BuildError):
+    """Native ONNX Runtime does not take a model, or fails on it."""
+
+
 class Native:
     """A session.
 
     Args:
         model: the file.
         plain: run the nodes as they stand, without fusions.
-    Raises: BuildError: native ONNX Runtime does not take it.
+    Raises: Unfit: native ONNX Runtime does not take it.
     """
 
     def __init__(self, model: Cargo, *, plain: bool = False) -> None:
@@ -48,7 +52,7 @@ class Native:
         try:
             self._session = ort.InferenceSession(whole, options, providers=["CPUExecutionProvider"])
         except Exception as error:
-            raise BuildError(f"native ONNX Runtime does not take it: {str(error).splitlines()[0]}") from error
+            raise Unfit(f"native ONNX Runtime does not take it: {str(error).splitlines()[0]}") from error
         self.outputs = [arg.name for arg in self._session.get_outputs()]
         inputs, overridable = (
             [NodeArg(arg.name, arg.type, list(arg.shape)) for arg in args]
@@ -64,11 +68,11 @@ class Native:
             raise BuildError(f"{where}: {error}") from error
 
     def run(self, feeds: dict[str, Any], names: Sequence[str] | None = None) -> list[Any]:
-        """Raises: BuildError: a node failed."""
+        """Raises: Unfit: a node failed."""
         try:
             results: list[Array] = self._session.run(names, feeds)
         except Exception as error:
-            raise BuildError(f"native ONNX Runtime fails: {str(error).splitlines()[0]}") from error
+            raise Unfit(f"native ONNX Runtime fails: {str(error).splitlines()[0]}") from error
         return results
 
 

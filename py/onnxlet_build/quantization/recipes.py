@@ -23,6 +23,8 @@ class Recipe:
         change: changes these nodes, all or some of them.
         measured: the change that is run natively to measure accuracy; None where it is `change`.
         calibrated: whether it needs the ranges of the values.
+        instead: the change for nodes that suffer from `change`; None leaves them in float32.
+        left: what those nodes get, in words.
     """
 
     name: str
@@ -32,6 +34,8 @@ class Recipe:
     change: Change
     measured: Change | None = None
     calibrated: bool = False
+    instead: Change | None = None
+    left: str = "stay in float32"
 
 
 _PRODUCTS = "no MatMul, Gemm{more} with a constant float32 weight"
@@ -83,6 +87,8 @@ RECIPES = {
             _PRODUCTS.format(more=" or Gather") + " of some size",
             weights.targets_int4,
             weights.build_int4,
+            instead=weights.build_int8,
+            left="have 8 bits",
         ),
     )
 }

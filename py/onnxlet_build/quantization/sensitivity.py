@@ -1,6 +1,6 @@
-"""Which nodes must stay in float so that a variant is within its budget: the fewest that a short search finds.
+"""Which nodes must be left out so that a variant is within its budget: the fewest that a short search finds.
 
-Each suspect is changed alone, and the noise in the outputs tells how much it costs. Then the worst stay in float, as
+Each suspect is changed alone, and the noise in the outputs tells how much it costs. Then the worst are left out, as
 many as it takes: halving finds the number in a few evaluations. The time is one short run for each suspect, and all
 samples for each evaluation.
 """
@@ -22,8 +22,8 @@ __all__ = ["Found", "search", "suspects"]
 _JUDGE_SAMPLES = 4
 # A model with more nodes is searched in groups of neighbours, each changed as one.
 _MOST_SUSPECTS = 48
-# With more than this share in float, little of the variant is left.
-_MOST_FLOAT = 0.5
+# With more than this share left out, little of the variant remains.
+_MOST = 0.5
 # They move or bend what others compute, and have no error of their own worth a run.
 _FOLLOWERS = {"Relu", "Clip", "Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split", "MaxPool"}
 _FOLLOWERS |= {"Identity", "Cast", "Concat", "DepthToSpace"}
@@ -34,12 +34,12 @@ class Found:
     """What a search came to.
 
     Args:
-        float_nodes: names of the nodes that stay in float, worst first.
+        nodes: names of those that are left out, worst first.
         refused: why no choice is within the budget; "" where this one is.
         evaluations: how many variants were tried on all samples.
     """
 
-    float_nodes: tuple[str, ...]
+    nodes: tuple[str, ...]
     refused: str
     evaluations: int
 
@@ -62,13 +62,13 @@ def search(
     executor: Executor,
     report: Reporter,
 ) -> Found:
-    """Find the nodes that must stay in float.
+    """Find the nodes that a recipe must leave out.
 
     Args:
         model: what `graphs.prepare` gave.
         groups: the suspects.
         against: samples to judge the suspects on; the first few are used.
-        over_budget: evaluates the variant that leaves these nodes in float; says why it is refused, "" where it is not.
+        over_budget: evaluates the variant without these nodes; says why it is refused, "" where it is not.
     """
     few = against.first(_JUDGE_SAMPLES)
     (pair,) = few.jobs(executor)
@@ -89,11 +89,11 @@ def search(
         return tried[count]
 
     low, high = 0, 1  # `low` is known to be too few
-    most = max(1, int(len(groups) * _MOST_FLOAT))
-    with report.step(f"{recipe}: leaving the worst nodes in float"):
+    most = max(1, int(len(groups) * _MOST))
+    with report.step(f"{recipe}: leaving out the worst nodes"):
         while reason(high):
             if high == most:
-                return Found((), f"{reason(high)}, even with {high} of {len(groups)} nodes in float", len(tried))
+                return Found((), f"{reason(high)}, even without {len(without(high))} of the nodes", len(tried))
             low, high = high, min(2 * high, most)
         while high - low > 1:
             middle = (low + high) // 2

@@ -13,7 +13,7 @@ from onnx import NodeProto
 
 from onnxlet.dtypes import Array
 
-from .graphs import Graph
+from .graphs import Graph, attributes
 from .integers import Affine, affine, symmetric
 from .linear import Linear, linear
 from .ranges import Ranges
@@ -25,6 +25,7 @@ _FOLLOW = {"Add", "Mul", "Concat", "Relu", "Clip", "Sigmoid", "LeakyRelu", "Glob
 # Only moves elements, so its output has its input's scale.
 _MOVE = {"MaxPool", "Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Slice", "Split", "DepthToSpace"}
 _MANY = {"Add", "Mul", "Concat"}  # every input is an operand
+_ONE = _MOVE | {"Relu", "Clip"}
 _BIAS_LIMIT = 2.0**30  # of int32, with room for the sums it is added to
 
 
@@ -41,8 +42,7 @@ def targets(graph: Graph, ranges: Ranges) -> list[str]:
         values = [name for name in (*operands, *node.output) if name and not graph.is_constant(name)]
         if ranges and not all(name in ranges and ranges[name].finite for name in values):
             continue
-        follows = not node.domain and node.op_type in _FOLLOW | _MOVE and operands
-        if _computes(graph, node) or (follows and all(n in eight or graph.is_constant(n) for n in operands)):
+        if _computes(graph, node) or _follows(graph, node, eight):
             found.append(node.name)
             eight.update(node.output)
     return found
@@ -50,11 +50,12 @@ def targets(graph: Graph, ranges: Ranges) -> list[str]:
 
 def build(graph: Graph, names: Collection[str], ranges: Ranges) -> None:
     """Change these nodes. Raises: KeyError: a range is missing."""
-    nodes = [node for node in graph.nodes if node.name in names]
+    nodes = _connected(graph, names)
     folded = {name for node in nodes for name in node.output if _folds(graph, node, name)}
     scales = _scales(graph, nodes, ranges, folded)
     layers = {node.name: layer for node in nodes if (layer := linear(graph, node))}
-    near = _activations(graph, nodes, scales)
+    near, integers = _activations(graph, nodes, scales)
+    _keep_float(graph, nodes, scales, integers)
     for node in nodes:
         scale = float(scales[node.input[0]].scale) if node.input[0] in scales else 0.0
         for index, name in enumerate(node.input):
@@ -67,14 +68,30 @@ def build(graph: Graph, names: Collection[str], ranges: Ranges) -> None:
             _constants(graph, node)
 
 
-def _activations(graph: Graph, nodes: list[NodeProto], scales: dict[str, Affine]) -> dict[str, str]:
+def _connected(graph: Graph, names: Collection[str]) -> list[NodeProto]:
+    """The nodes of these names, without those that only bend or move what none of the others has in 8 bits: alone, they
+    would bring noise and save nothing."""
+    eight = {name for node in graph.nodes if node.name in names for name in _operands(graph, node)} - {
+        name for node in graph.nodes if node.op_type in _ONE for name in node.input
+    }
+    nodes = []
+    for node in graph.nodes:
+        if node.name in names and (node.op_type not in _ONE or _follows(graph, node, eight)):
+            nodes.append(node)
+            eight.update(node.output)
+    return nodes
+
+
+def _activations(
+    graph: Graph, nodes: list[NodeProto], scales: dict[str, Affine]
+) -> tuple[dict[str, str], dict[str, str]]:
     """Put a pair of QuantizeLinear and DequantizeLinear behind each value. What one of the nodes makes keeps its name
     behind the pair, so that all readers and outputs find it; anything else stays exact for other readers.
 
-    Returns: what the nodes have to read instead of the latter.
+    Returns: what the nodes have to read instead of the latter; of the former, the names of their integers.
     """
     makers = {name: node for node in nodes for name in node.output}
-    near = {}
+    near, made = {}, {}
     for name, scale in scales.items():
         parameters = [graph.add(f"{name}/scale", scale.scale), graph.add(f"{name}/zero", scale.zero_point)]
         output = name
@@ -85,7 +102,37 @@ def _activations(graph: Graph, nodes: list[NodeProto], scales: dict[str, Affine]
             near[name] = output
         integers = graph.emit("QuantizeLinear", [exact, *parameters], graph.name(f"{name}/uint8"))
         graph.emit("DequantizeLinear", [integers, *parameters], output)
-    return near
+        if maker:
+            made[name] = integers
+    return near, made
+
+
+def _keep_float(graph: Graph, nodes: list[NodeProto], scales: dict[str, Affine], integers: dict[str, str]) -> None:
+    """ONNX Runtime takes a float Conv or Gemm behind a DequantizeLinear for one that was forgotten, and quantizes its
+    weight with one scale for the tensor, which ruins it. A scale for each channel, all of them the same, stops that.
+
+    Source: WeightBiasQuantization in ONNX Runtime 1.32, which wants a scalar there.
+    """
+    chosen = {node.name for node in nodes}
+    for node in graph.nodes:
+        if node.name in chosen or node.domain or node.op_type not in ("Conv", "ConvTranspose", "Gemm"):
+            continue
+        weight = graph.weight(node.input[1])
+        x = node.input[0]
+        if weight is None or x not in integers:
+            continue
+        axis, channels = _channels(node, weight)
+        scale, zero = (np.full(channels, value) for value in (scales[x].scale, scales[x].zero_point))
+        parameters = [graph.add(f"{x}/channels/scale", scale), graph.add(f"{x}/channels/zero", zero)]
+        node.input[0] = graph.emit("DequantizeLinear", [integers[x], *parameters], axis=axis)
+
+
+def _channels(node: NodeProto, weight: Array) -> tuple[int, int]:
+    """Axis and number of the input's channels."""
+    given = attributes(node)
+    if node.op_type == "Gemm":
+        return int(not given.get("transA", 0)), weight.shape[1 if given.get("transB", 0) else 0]
+    return 1, weight.shape[0] if node.op_type == "ConvTranspose" else weight.shape[1] * given.get("group", 1)
 
 
 def _computes(graph: Graph, node: NodeProto) -> bool:
@@ -97,6 +144,13 @@ def _computes(graph: Graph, node: NodeProto) -> bool:
     if linear(graph, node):
         return True
     return node.op_type == "MatMul" and all(graph.is_float(n) and not graph.is_constant(n) for n in node.input)
+
+
+def _follows(graph: Graph, node: NodeProto, eight: Set[str]) -> bool:
+    """Whether all that a node reads is in 8 bits already."""
+    operands = _operands(graph, node)
+    known = not node.domain and node.op_type in _FOLLOW | _MOVE and bool(operands)
+    return known and all(name in eight or graph.is_constant(name) for name in operands)
 
 
 def _operands(graph: Graph, node: NodeProto) -> list[str]:
@@ -165,8 +219,7 @@ def _weight(
     integers, scale = symmetric(weight, axis, floor)
 
     def make() -> str:
-        inputs = [graph.add(f"{stem}/int8", integers), graph.add(f"{stem}/scale", scale)]
-        return graph.emit("DequantizeLinear", inputs, axis=axis)
+        return graph.emit("DequantizeLinear", graph.add_int8(stem, integers, scale), axis=axis)
 
     name: str = graph.once(("static", *key, axis, scale.tobytes()), make)
     return name, scale

@@ -74,11 +74,12 @@ def _has_blocks(graph: Graph, node: NodeProto) -> bool:
 
 
 def _channels(graph: Graph, node: NodeProto) -> int:
-    """1 + the axis of a convolution's output channels in its weight; 0 where the node is none."""
+    """1 + the axis of a convolution's output channels in its weight; 0 where the node is none, or where a channel has
+    so few values, as in depthwise ones, that its scale costs as much as it saves."""
     if node.domain or node.op_type not in ("Conv", "ConvTranspose") or not graph.is_float(node.input[0]):
         return 0
     weight = graph.weight(node.input[1])
-    if weight is None or weight.size < _FEW:
+    if weight is None or weight.size < _FEW or weight.size // weight.shape[0] < BLOCK:
         return 0
     if node.op_type == "Conv":
         return 1
@@ -103,9 +104,7 @@ def _dequantized(graph: Graph, name: str, axis: int) -> str:
     def make() -> str:
         weight = graph.weight(name)
         assert weight is not None
-        integers, scales = symmetric(weight, axis)
-        inputs = [graph.add(f"{name}/int8", integers), graph.add(f"{name}/scale", scales)]
-        return graph.emit("DequantizeLinear", inputs, axis=axis)
+        return graph.emit("DequantizeLinear", graph.add_int8(name, *symmetric(weight, axis)), axis=axis)
 
     made: str = graph.once(("channels", name, axis), make)
     return made
