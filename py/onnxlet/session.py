@@ -32,6 +32,7 @@ from .model import ValueInfo
 from .options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
 from .providers.base import Executable, Provider, Traced, Value
 from .source import ModelMetadata, ModelSource, NodeArg, Signature, watchers
+from .turns import Turns
 
 __all__ = [
     "ExecutionMode",
@@ -117,8 +118,7 @@ class InferenceSession:
         self._source = path_or_bytes if isinstance(path_or_bytes, ModelSource) else ModelSource(path_or_bytes)
         self._options = sess_options or SessionOptions()
         self._fallback = bool(int(kwargs.get("enable_fallback", 1)))
-        self._lock = threading.Lock()
-        self._turn = asyncio.Lock()
+        self._turns = Turns()
         self._executable: Executable | None = None
         self.fallen = ""  # why the first provider does not run the model any more
         self._signature: Signature | None = None
@@ -195,7 +195,7 @@ class InferenceSession:
         fetches, feeds = self._prepare(output_names, input_feed, run_options)
         if inner := self._exposing(fetches):
             return inner.run(fetches, feeds)
-        with self._lock:
+        with self._turns:
             while True:
                 executable = self._loaded()
                 begin_s = time.perf_counter()
@@ -219,7 +219,7 @@ class InferenceSession:
         fetches, feeds = self._prepare(output_names, input_feed, run_options)
         if inner := self._exposing(fetches):
             return await inner.arun(fetches, feeds)
-        async with self._turn:
+        async with self._turns:
             while True:
                 if self._chain[0][0] == _providers.NUMPY:
                     await self._source.fetch()

@@ -88,6 +88,35 @@ await asyncio.gather(*(one(i) for i in range(8)))
 """) == [[i + 1, i] for i in range(8)]
 
 
+def test_runs_that_block_queue_behind_each_other_and_behind_awaited_ones(blocking: PagePython) -> None:
+    blocking.run("""
+session = onnxlet.InferenceSession("add1.onnx")
+def run(i):
+    return [float(session.run(None, {"x": np.full((1, 2), i + k, np.float32)})[0][0, 0]) for k in range(3)]
+async def arun(i):
+    return [float((await session.arun(None, {"x": np.full((1, 2), i + k, np.float32)}))[0][0, 0]) for k in range(3)]
+""")
+    assert blocking.js("""
+const [run, arun] = ["run", "arun"].map((name) => pyodide.globals.get(name));
+const answers = await Promise.all([0, 10, 20, 30].map((i) => (i % 20 ? arun(i) : run.callPromising(i))));
+return answers.map((answer) => answer.toJs());
+""") == [[i + 1, i + 2, i + 3] for i in (0, 10, 20, 30)]
+
+
+def test_a_run_that_is_called_off_leaves_the_next_ones_alone(jspi: PagePython) -> None:
+    assert jspi.run("""
+session = onnxlet.InferenceSession("add1.onnx")
+async def one(i):
+    return float((await session.arun(None, {"x": np.full((1, 2), i, np.float32)}))[0][0, 0])
+tasks = [asyncio.create_task(one(i)) for i in range(4)]
+await asyncio.sleep(0)
+tasks[0].cancel()
+tasks[2].cancel()
+done = await asyncio.gather(*tasks, return_exceptions=True)
+[value if isinstance(value, float) else type(value).__name__ for value in done]
+""") == ["CancelledError", 2, "CancelledError", 4]
+
+
 def test_a_default_input_can_be_fed_although_the_web_runtime_cannot(blocking: PagePython) -> None:
     case = json.loads((DATA / "R08_default_input.json").read_text())
     want = [run["expected"]["y"]["data"] for run in case["runs"]]

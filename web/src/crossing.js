@@ -18,37 +18,36 @@ import { itemBytes, packed, unpacked } from "./tensors.js";
 /** @typedef {() => Uint8Array} Heap Python's memory as it is now: it moves when it grows */
 /** @typedef {[name: string, type: string, dims: number[]]} Head what a run always says of a feed */
 
-/** One run of a call, as Python reads it. */
-export class Run {
-  /** JSON {outputs: [[type, dims, strings?]]} or {error}, or a promise of it that never rejects. @type {string | Promise<string>} */
-  answer = "";
+/** @typedef {{given: (number | string)[] | null}} Run its feeds: the address of each one's elements, or JSON of its strings */
+
+/** One way to call a session, prepared, for runs that do not overlap. */
+class Call {
   #heap;
   #heads;
-  /** @type {(number | string)[] | null} */
-  #given;
+  #fetches;
+  /** @type {Run} the one that started last */
+  #run = { given: null };
   /** @type {Uint8Array[]} */
   #data = [];
 
   /**
    * @param {Heap} heap
-   * @param {Head[]} heads
-   * @param {(number | string)[]} given a feed each: the address of its elements, C-contiguous and aligned; JSON of strings
+   * @param {string} json {feeds: Head[], fetches: string[]}
    */
-  constructor(heap, heads, given) {
+  constructor(heap, json) {
+    const { feeds, fetches } = JSON.parse(json);
     this.#heap = heap;
-    this.#heads = heads;
-    this.#given = given;
+    this.#heads = /** @type {Head[]} */ (feeds);
+    this.#fetches = /** @type {string[]} */ (fetches);
   }
 
   /**
-   * The feeds, as views of Python's heap. It may grow and leave them behind: whoever uses them looks, and asks once more.
-   * @returns {Record<string, RawTensor>}
+   * A run, for whoever computes: `take` gives the feeds as views of Python's heap, which may grow and leave them behind.
+   * @param {(number | string)[]} given see Run; arrays are C-contiguous and aligned
    */
-  feeds() {
-    const given = this.#given;
-    if (!given) throw new OrtError("ProviderError", "nobody waits for this run any more");
-    const heap = this.#heap();
-    return Object.fromEntries(this.#heads.map(([name, type, dims], i) => [name, [type, dims, dataOf(heap, type, dims, given[i])]]));
+  begin(given) {
+    const run = (this.#run = { given: /** @type {Run["given"]} */ (given) });
+    return { take: () => this.#feeds(run), fetches: this.#fetches };
   }
 
   /** Keep the outputs until Python has made room for them. @param {RawTensor[]} outputs */
@@ -65,9 +64,77 @@ export class Run {
     this.#data = [];
   }
 
-  /** The arrays are about to go. */
+  /** Nobody waits any more, and the feeds are about to go. */
   cancel() {
-    this.#given = null;
+    this.#run.given = null;
+  }
+
+  /** @param {Run} run @returns {Record<string, RawTensor>} */
+  #feeds({ given }) {
+    if (!given) throw new OrtError("ProviderError", "nobody waits for this run any more");
+    const heap = this.#heap();
+    return Object.fromEntries(this.#heads.map(([name, type, dims], i) => [name, [type, dims, dataOf(heap, type, dims, given[i])]]));
+  }
+}
+
+/** A call whose runs are waited for. */
+class AwaitedCall extends Call {
+  #engine;
+  #session;
+  /** @type {Promise<string>} */
+  #answer = Promise.resolve("");
+  /** The answer to the run that started last, a promise of JSON {outputs: [[type, dims, strings?]]} or {error}. */
+  answer = { then: (/** @type {(answer: string) => void} */ resolve) => this.#answer.then(resolve) };
+
+  /**
+   * @param {Heap} heap
+   * @param {string} json
+   * @param {Engine} engine
+   * @param {number} session
+   */
+  constructor(heap, json, engine, session) {
+    super(heap, json);
+    this.#engine = engine;
+    this.#session = session;
+  }
+
+  /** @param {...(number | string)} given */
+  start(...given) {
+    const { take, fetches } = this.begin(given);
+    this.#answer = this.#engine.run(this.#session, take, fetches).then((outputs) => this.keep(outputs), failure);
+  }
+}
+
+/** A call whose runs block. */
+class BlockingCall extends Call {
+  #client;
+  #session;
+  answer = null;
+
+  /**
+   * @param {Heap} heap
+   * @param {string} json
+   * @param {AtomicsClient} client
+   * @param {number} session
+   */
+  constructor(heap, json, client, session) {
+    super(heap, json);
+    this.#client = client;
+    this.#session = session;
+  }
+
+  /** @param {...(number | string)} given @returns {string} the answer */
+  start(...given) {
+    const { take, fetches } = this.begin(given);
+    try {
+      const feeds = take();
+      const { heads, buffers } = packed(Object.values(feeds));
+      const request = { op: "run", session: this.#session, names: Object.keys(feeds), feeds: heads, fetches };
+      const { head, data } = this.#client.call(request, buffers);
+      return head.error ? JSON.stringify({ error: head.error }) : this.keep(unpacked(head.outputs, data));
+    } catch (error) {
+      return failure(error);
+    }
   }
 }
 
@@ -131,16 +198,9 @@ export class Bridge {
   /**
    * @param {number} session
    * @param {string} call JSON {feeds: Head[], fetches: string[]}
-   * @returns {(...given: (number | string)[]) => Run} starts a run; see Run's constructor
    */
   prepare(session, call) {
-    const { feeds, fetches } = JSON.parse(call);
-    return (...given) => {
-      const run = new Run(this.#heap, feeds, given);
-      const outputs = this.#engine.run(session, () => run.feeds(), fetches);
-      run.answer = outputs.then((values) => run.keep(values), failure);
-      return run;
-    };
+    return new AwaitedCall(this.#heap, call, this.#engine, session);
   }
 
   /**
@@ -226,31 +286,9 @@ export class AtomicsBridge {
   /**
    * @param {number} session
    * @param {string} call
-   * @returns {(...given: (number | string)[]) => Run} runs it, too
    */
   prepare(session, call) {
-    const { feeds, fetches } = JSON.parse(call);
-    return (...given) => {
-      const run = new Run(this.#heap, feeds, given);
-      run.answer = this.#run(session, run, fetches);
-      return run;
-    };
-  }
-
-  /**
-   * @param {number} session
-   * @param {Run} run
-   * @param {string[]} fetches
-   */
-  #run(session, run, fetches) {
-    try {
-      const feeds = run.feeds();
-      const { heads, buffers } = packed(Object.values(feeds));
-      const { head, data } = this.#client.call({ op: "run", session, names: Object.keys(feeds), feeds: heads, fetches }, buffers);
-      return head.error ? JSON.stringify({ error: head.error }) : run.keep(unpacked(head.outputs, data));
-    } catch (error) {
-      return failure(error);
-    }
+    return new BlockingCall(this.#heap, call, this.#client, session);
   }
 
   /** @param {number} session */

@@ -121,23 +121,33 @@ class WebExecutable:
         self._session = session
         self._wait = wait
         self._blocks = bridge.waits == "atomics"
-        self._calls: dict[tuple[Any, ...], Callable[..., Any]] = {}  # what starts a run, by all that it says but values
-        self._answer = ""  # the last one, and what it says
-        self._outputs: list[_Output] = []
+        self._calls: dict[tuple[Any, ...], _Call] = {}  # by all that a run says but values
 
     def run(self, fetches: Sequence[str], feeds: Mapping[str, Value]) -> list[Value]:
         """Raises: ProviderError: the runtime failed, or nothing here can wait; Refused: it will not take the model."""
-        run = self._prepared(fetches, feeds)
+        call = self._prepared(fetches, feeds)
         if self._blocks:
-            return self._read(run.result(), run)
+            return call.read(call.start(*map(_argument, feeds.values())))
         if self._wait is None:
             raise ProviderError(NO_WAITING)
-        return self._read(self._wait(run), run)
+        call.start(*map(_argument, feeds.values()))
+        try:
+            return call.read(self._wait(call))
+        except BaseException:
+            call.cancel()  # before the feeds go
+            raise
 
     async def arun(self, fetches: Sequence[str], feeds: Mapping[str, Value]) -> list[Value]:
         """The same; other tasks run meanwhile, except where only blocking is possible."""
-        run = self._prepared(fetches, feeds)
-        return self._read(run.result() if self._blocks else await run, run)
+        if self._blocks:
+            return self.run(fetches, feeds)
+        call = self._prepared(fetches, feeds)
+        call.start(*map(_argument, feeds.values()))
+        try:
+            return call.read(await call.answer)
+        except BaseException:
+            call.cancel()
+            raise
 
     def trace(self) -> list[dict[str, Any]]:
         """Events so far (see `base.Traced`). Raises: ProviderError: nothing here can wait for them."""
@@ -157,7 +167,7 @@ class WebExecutable:
             self._bridge.release(self._session)
             self._session = 0
 
-    def _prepared(self, fetches: Sequence[str], feeds: Mapping[str, Value]) -> _Run:
+    def _prepared(self, fetches: Sequence[str], feeds: Mapping[str, Value]) -> _Call:
         if not self._session:
             raise ProviderError("the session is closed")
         for name, value in feeds.items():
@@ -165,29 +175,18 @@ class WebExecutable:
                 what = value.data_type.name if isinstance(value, Narrow) else type(value).__name__
                 raise Refused(f'input "{name}": ONNX Runtime Web cannot be fed a {what}')
         said = (*fetches, *[(name, value.dtype, value.shape) for name, value in feeds.items()])
-        start = self._calls.get(said)
-        if start is None:
+        call = self._calls.get(said)
+        if call is None:
             if len(self._calls) == CALLS:
                 self._calls.clear()
             heads = [[name, _type_name(value.dtype), value.shape] for name, value in feeds.items()]
-            call = json.dumps({"feeds": heads, "fetches": list(fetches)})
-            start = self._calls[said] = self._bridge.prepare(self._session, call)
-        return _Run(start, list(feeds.values()))
-
-    def _read(self, answer: str, run: _Run) -> list[Value]:
-        """The outputs, in arrays of the caller's own."""
-        if answer != self._answer:
-            head = json.loads(answer)
-            if "error" in head:
-                raise _error(**head["error"])
-            self._answer, self._outputs = answer, [_Output(*output) for output in head["outputs"]]
-        results = [output.array() for output in self._outputs]
-        run.fill([array for array in results if array.dtype.kind != "O"])
-        return results
+            head = json.dumps({"feeds": heads, "fetches": list(fetches)})
+            call = self._calls[said] = _Call(self._bridge.prepare(self._session, head))
+        return call
 
 
-class _Run:
-    """One run. It starts when somebody waits for it.
+class _Call:
+    """One way to call a session, of which JavaScript was told once. Its runs do not overlap.
 
     `run_sync` takes all that `asyncio.isfuture` does, asks it at once for its result, and waits where that is a
     promise. So Python pauses once, and the event loop has no part in it: the future that Pyodide makes of a promise,
@@ -196,29 +195,36 @@ class _Run:
 
     _asyncio_future_blocking = False  # by which `asyncio.isfuture` knows a future
 
-    def __init__(self, start: Callable[..., Any], feeds: Sequence[Array]) -> None:
-        self._start = start
-        self._feeds = feeds  # held here until JavaScript has read them
-        self._run: Any = None
+    def __init__(self, call: Any) -> None:
+        # looked up once: every lookup makes a proxy
+        self.start: Callable[..., Any] = call.start  # with an argument a feed; blocks and gives the answer, or
+        self.answer = call.answer  # here is a promise of it
+        self.cancel: Callable[[], None] = call.cancel
+        self._fill: Callable[..., None] = call.fill
+        self._answer = ""  # the last one, and what it says
+        self._outputs: list[_Output] = []
 
-    def result(self) -> Any:
-        """Start. Returns: JavaScript's answer, or a promise of it."""
-        self._run = self._start(*map(_argument, self._feeds))
-        return self._run.answer
-
-    def add_done_callback(self, callback: Callable[[_Run], object], *, context: Any = None) -> None:
-        callback(self)
+    def read(self, answer: str) -> list[Value]:
+        """The outputs, in arrays of the caller's own."""
+        if answer != self._answer:
+            head = json.loads(answer)
+            if "error" in head:
+                raise _error(**head["error"])
+            self._answer, self._outputs = answer, [_Output(*output) for output in head["outputs"]]
+        results = [output.array() for output in self._outputs]
+        self._fill(*[_address(array) for array in results if array.dtype.kind != "O"])
+        return results
 
     def __await__(self) -> Generator[Any, Any, str]:
-        try:
-            return (yield from self.result().__await__())
-        except BaseException:  # a task that is cancelled lets go of the feeds
-            self._run.cancel()
-            raise
+        return (yield from self.answer.__await__())
 
-    def fill(self, outputs: Sequence[Array]) -> None:
-        """Have the outputs written that are no strings."""
-        self._run.fill(*map(_address, outputs))
+    def add_done_callback(self, callback: Callable[[_Call], object], *, context: Any = None) -> None:
+        """As asyncio calls it."""
+        callback(self)
+
+    def result(self) -> Any:
+        """As asyncio calls it."""
+        return self.answer
 
 
 class _Output(NamedTuple):
