@@ -17,6 +17,7 @@ __all__ = ["MAX_DIM", "Interval", "attribute", "constants", "ranges"]
 
 Interval = tuple[int, int]
 MAX_DIM = 2**31 - 1
+MAX_TERMS = 2**30  # of a sum: they have 4 bytes or more each, and a WebAssembly memory has 4 GiB
 _MOVES = {"Identity", "Squeeze", "Unsqueeze", "Reshape", "Flatten", "Transpose", "Expand", "Tile", "Slice", "Split"}
 _MOVES |= {"Gather", "GatherElements", "GatherND", "ReduceMax", "ReduceMin"}
 _OF_TYPE = {
@@ -108,12 +109,10 @@ def _of_node(
         case "Concat" | "Range":
             return _hull(given[:2] if node.op_type == "Range" else given)
         case "CumSum" | "ReduceSum":
-            whole = math.prod(d if isinstance(d, int) else MAX_DIM for d in shape) if shape else MAX_DIM
-            # as many terms as the one axis has; a reduction over several has at most all elements
-            terms = _dim(shape, 0) if len(shape) == 1 else max(whole, 1)
-            if node.op_type == "CumSum" and shape:
-                terms = max(_dim(shape, axis) for axis in range(len(shape)))
-            return _scaled(known.get(first), min(terms, MAX_DIM))
+            sizes = [_dim(shape, axis) for axis in range(len(shape))]
+            # CumSum adds up along one axis, ReduceSum along one or several
+            terms = (max(sizes) if node.op_type == "CumSum" else math.prod(sizes)) if sizes else MAX_TERMS
+            return _scaled(known.get(first), min(max(terms, 1), MAX_TERMS))
         case "Neg":
             return (-given[0][1], -given[0][0]) if given[0] else None
         case "Abs":

@@ -67,7 +67,7 @@ class _Plan:
         self._kernels = Kernels(loaded, types)
         self._for_shapes = shape_values(loaded)
         known = ranges(graph, types)
-        self._fits = {n for n, (low, high) in known.items() if -(2**31) <= low and high < 2**31}
+        self._fits = {n for n, (low, high) in known.items() if low >= -(2**31) and high < 2**31}
         self.nodes = list(graph.node)
         self.types = {name: kind.elem_type for name, kind in types.items()}
         self.constants = constants(graph)
