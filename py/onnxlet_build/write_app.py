@@ -22,7 +22,7 @@ from .convert import random_feeds
 from .paths import write_whole
 from .progress import Reporter
 from .samples import Feeds
-from .sources.yolo import LABELS, detector
+from .sources.yolo import LABELS, detector, labelled
 
 __all__ = ["write_app"]
 
@@ -84,7 +84,7 @@ def write_app(path: Path, folder: Path, report: Reporter) -> Path:
     stem = re.sub(r"[^\w.-]+", "-", path.name if path.is_dir() else path.stem).strip("-.") or "model"
     name = f"{stem}.onnx"
     with report.step(f"Exporting {path}"):
-        made = sources.export(path, name)
+        made = labelled(sources.export(path, name))
     for text in (made.verified, *made.notes):
         report.note(f"{name}: {text}")
     found = detector(made)

@@ -3,6 +3,7 @@
 The model itself stays as it is; `onnxlet.tasks` has what goes before and after it.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import onnx
@@ -14,7 +15,7 @@ from onnxlet.tasks import Recognized, recognize
 from . import onnx as onnx_source
 from .exported import Export
 
-__all__ = ["COCO", "LABELS", "detector", "export", "takes"]
+__all__ = ["COCO", "LABELS", "detector", "export", "labelled", "takes"]
 
 LABELS = "labels.txt"
 
@@ -44,9 +45,13 @@ def takes(thing: Any) -> bool:
 
 def export(thing: Any, name: str) -> Export:
     """See `sources.export`."""
-    made = onnx_source.export(thing, name)
+    return labelled(onnx_source.export(thing, name))
+
+
+def labelled(made: Export) -> Export:
+    """A detector's export with a labels.txt, a line a class, and what to say about it; others as they are."""
     found = detector(made)
-    if found is None:
+    if found is None or LABELS in made.files:
         return made
     names = found.names or (COCO if found.classes == len(COCO) else [str(i) for i in range(found.classes)])
     notes = [f"is a detector with a {found.head} head for {len(names) or 'an unknown number of'} classes"]
@@ -54,7 +59,7 @@ def export(thing: Any, name: str) -> Export:
         guess = "those of COCO, which has as many" if names == COCO else "numbers"
         notes.append(f"does not name its classes: {LABELS} has {guess}; put the right ones there, one a line")
     files = {LABELS: "".join(f"{' '.join(label.split())}\n" for label in names).encode()} if names else {}
-    return Export(made.data, made.verified, (*made.notes, *notes), made.samples, {**made.files, **files})
+    return replace(made, notes=(*made.notes, *notes), files={**made.files, **files})
 
 
 def detector(made: Export) -> Recognized | None:

