@@ -56,7 +56,7 @@ def test_a_model_gets_smaller_keeps_its_face_and_is_the_same_each_time(tmp_path:
     assert [step.name for step in found.steps] == [one.name for one in PASSES]
     kept = [step for step in found.steps if step.kept]
     assert {"dead weight", "ONNX Runtime, basic"} <= {step.name for step in kept}
-    assert all("nodes fewer" in step.reason for step in kept)
+    assert all("fewer" in step.reason for step in kept)
     assert ops(found.data) == ["Gemm", "Relu", "Gemm", "Softmax"]
     assert len(found.data) < len(data)
     assert signature(found.data) == signature(data)
@@ -164,7 +164,7 @@ def test_a_pass_that_ends_its_process_is_a_dropped_step_and_the_next_one_runs(tm
     request = {"step": 0, "model": str(original), "target": str(tmp_path / "out.onnx")}
     with _Child(original, NO_SAMPLES, None) as child:
         assert child.refusal == ""
-        assert child.ask({**request, "step": 99}) == {"ended": "it crashed (exit status 1)"}
+        assert child.ask({"step": 0}) == {"ended": "it crashed (exit status 1)"}
         assert child.ask(request)["kept"]
         assert child._process
         os.kill(child._process.pid, signal.SIGKILL)

@@ -15,7 +15,8 @@ SAMPLE = 60
 
 def offers(operator: str, kind: DataType, opset: int = 21) -> list[str]:
     domain, _, name = operator.rpartition("::")
-    kernels = Kernels(Model(graph=Graph("g", (), (), ()), opset_imports={"": opset, domain: 1 if domain else opset}), {})
+    opsets = {"": opset, domain: 1 if domain else opset}
+    kernels = Kernels(Model(graph=Graph("g", (), (), ()), opset_imports=opsets, ir_version=10), {})
     return [way for way in WAYS if kernels.offers(way, domain, name, kind)]
 
 
