@@ -157,7 +157,7 @@ def _wide_types(subject: Subject) -> Iterator[Finding]:
     inputs = [arg.name for arg in subject.signature.inputs if arg.type == "tensor(double)"]
     if doubles or inputs:
         size = sum(math.prod(t.dims) * 8 for t in doubles)
-        what = [f"{len(doubles)} weights of {size:,} bytes"] * bool(doubles)
+        what = [f"{_many(len(doubles), 'weight')} of {size:,} bytes"] * bool(doubles)
         what += [f"input {', '.join(map(repr, inputs))}"] * bool(inputs)
         yield Finding(
             "warning",
@@ -169,7 +169,7 @@ def _wide_types(subject: Subject) -> Iterator[Finding]:
     if wide and wide_nodes and not subject.place("webgpu").refused:
         yield Finding(
             "note",
-            f"int64 input {', '.join(map(repr, wide))}: WebGPU computes int64 on the CPU ({wide_nodes} nodes)",
+            f"int64 input {', '.join(map(repr, wide))}: WebGPU computes int64 on the CPU ({_many(wide_nodes, 'node')})",
             "the build narrows what provably fits; int32 inputs need no crossing",
         )
     sizes = shape_values(model)
@@ -247,7 +247,11 @@ def _tidiness(subject: Subject) -> Iterator[Finding]:
         yield Finding("note", f"{named} copies of others ({size:,} bytes)", "the build merges them")
     nameless = sum(not node.name for node in nodes(subject.model))
     if nameless:
-        yield Finding("note", f"{nameless} nodes have no name: messages number them", "name them when exporting")
+        yield Finding(
+            "note",
+            f"{_many(nameless, 'node')} without a name, which messages can only number",
+            "name them when exporting",
+        )
     overridable = {t.name for t in graph.initializers} & {v.name for v in graph.inputs}
     if overridable:
         yield Finding(
@@ -256,6 +260,10 @@ def _tidiness(subject: Subject) -> Iterator[Finding]:
             "them, and nothing can be computed from them ahead of time",
             "keep initializers out of the inputs when exporting (keep_initializers_as_inputs=False)",
         )
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _repeatability(subject: Subject) -> Iterator[Finding]:
@@ -279,7 +287,7 @@ def _flag(attribute: object) -> bool:
 
 def _outputs(subject: Subject) -> Iterator[Finding]:
     for arg in subject.signature.outputs:
-        if not arg.type.startswith("tensor("):
+        if arg.type and not arg.type.startswith("tensor("):
             zipmap = "zipmap=False" if re.search(r"seq\(map", arg.type) else "tensors as outputs"
             yield Finding(
                 "warning",
