@@ -47,8 +47,8 @@ def join(children: Child) -> Markup:
     return Markup("".join(map(join, children)))
 
 
-def code(text: str, limit: int = 0) -> Markup:
-    """A name from a model; one over `limit` characters loses its middle, and has it when pointed at."""
+def code(text: str, limit: int = 48) -> Markup:
+    """A name from a model; one over `limit` characters (0: none is) loses its middle, and has it when pointed at."""
     if not limit or len(text) <= limit:
         return el("code", text)
     return el("code", shortened(text, limit), title=text)

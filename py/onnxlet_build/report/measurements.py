@@ -13,7 +13,6 @@ from .tables import Column, badge, part, table
 
 __all__ = ["nodes", "overview", "variants"]
 
-_NAME = 48  # characters of a node's name before its middle goes
 _WORST = 8  # nodes that are named beside a chart
 _LONGEST = 3.0  # times of the original that a bar may show: longer ones are cut, or the others would be too short
 # What runs a backend as a rule; the others are worth a word.
@@ -127,9 +126,8 @@ def _speeds(study: Study, proof: Proof) -> list[Child]:
     if proof.accuracy is None:
         return [numbers.NONE, numbers.NONE, memory]
     if proof.emulated:
-        return [el("span", "emulated", title="the adapter is software: its times mean nothing", class_="fine")] * 2 + [
-            memory
-        ]
+        unknown = el("span", "emulated", title="the adapter is software: its times mean nothing", class_="fine")
+        return [unknown, unknown, memory]
     if proof.variant == ORIGINAL:
         return [numbers.milliseconds(proof.cold_ms), numbers.milliseconds(proof.warm_ms), memory]
     return [*map(numbers.speed, times_faster(study, proof)), memory]
@@ -171,9 +169,9 @@ def _offered(study: Study, candidate: Candidate, proof: Proof) -> Child:
 def _native_verdict(candidate: Candidate) -> Child:
     if candidate.name == ORIGINAL:
         return badge("the reference", "plain")
-    return (
-        [badge("refused", "bad"), " ", candidate.refused] if candidate.refused else badge("within the budget", "plain")
-    )
+    if candidate.refused:
+        return [badge("refused", "bad"), " ", candidate.refused]
+    return badge("within the budget", "plain")
 
 
 def _native(candidate: Candidate) -> Child:
@@ -217,7 +215,7 @@ def _node_figure(candidate: Candidate) -> Markup:
     worst = sorted(errors, key=lambda e: e.snr_db if e.snr_db == e.snr_db else -math.inf)[:_WORST]
     names: list[list[Child]] = [
         [
-            [code(e.node or "(no name)", _NAME), el("span", _kept(e), class_="under")],
+            [code(e.node or "(no name)"), el("span", _kept(e), class_="under")],
             numbers.decibels(e.snr_db),
         ]
         for e in worst

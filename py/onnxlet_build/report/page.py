@@ -153,7 +153,7 @@ def _change(before: int, after: int) -> str:
 
 def _model(number: int, study: Study) -> Markup:
     app = f" in {study.app}" if study.app else ""
-    heading = el("h2", code(study.name), el("span", app, class_="fine"), id=f"model-{number}")
+    heading = el("h2", code(study.name, 0), el("span", app, class_="fine"), id=f"model-{number}")
     return el("article", heading, sections.origin(study), [make(study) for make in _PARTS], class_="model")
 
 

@@ -9,7 +9,6 @@ from .tables import Column, badge, part, table
 
 __all__ = ["choice", "findings", "origin", "refused", "steps"]
 
-_NAME = 48  # characters of a node's name before its middle goes
 _LISTED = 40  # names in a list of nodes; all of them are in report.json
 
 
@@ -85,7 +84,7 @@ def refused(study: Study) -> Markup | None:
     rows: list[list[Child]] = []
     for candidate in (c for c in study.candidates if c.refused):
         snr = numbers.decibels(candidate.accuracy.snr_db) if candidate.accuracy else numbers.NONE
-        rows.append([code(candidate.name, _NAME), _size(study, candidate), snr, candidate.refused])
+        rows.append([code(candidate.name), _size(study, candidate), snr, candidate.refused])
     columns = [Column("Recipe", head=True), Column("Size", number=True), Column("Signal to noise", number=True)]
     columns.append(Column("Why it is not offered", wide=True))
     return (
@@ -122,7 +121,7 @@ def _change(before: str, after: str) -> str:
 
 def _recipe(candidate: Candidate) -> Child:
     names = candidate.float_nodes
-    kept = [[" " if i else "", code(name, _NAME)] for i, name in enumerate(names[:_LISTED])]
+    kept = [[" " if i else "", code(name)] for i, name in enumerate(names[:_LISTED])]
     more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
     floats = el("p", f"Kept in float ({len(names):,}): ", kept, more) if names else None
     return [[el("p", step) for step in candidate.steps], floats]
