@@ -13,7 +13,7 @@ from onnx import NodeProto
 
 from onnxlet.dtypes import Array
 
-from .graphs import Graph, attributes
+from .graphs import Graph
 from .integers import Affine, affine, symmetric
 from .linear import Linear, linear
 from .ranges import Ranges
@@ -26,6 +26,7 @@ _FOLLOW = {"Add", "Mul", "Concat", "Relu", "Clip", "Sigmoid", "LeakyRelu", "Glob
 _MOVE = {"MaxPool", "Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Slice", "Split", "DepthToSpace"}
 _MANY = {"Add", "Mul", "Concat"}  # every input is an operand
 _ONE = _MOVE | {"Relu", "Clip"}
+_WEIGHTED = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
 _BIAS_LIMIT = 2.0**30  # of int32, with room for the sums it is added to
 
 
@@ -52,10 +53,11 @@ def build(graph: Graph, names: Collection[str], ranges: Ranges) -> None:
     """Change these nodes. Raises: KeyError: a range is missing."""
     nodes = _connected(graph, names)
     folded = {name for node in nodes for name in node.output if _folds(graph, node, name)}
-    scales = _scales(graph, nodes, ranges, folded)
+    chosen = {node.name for node in nodes}
+    exact = [node for node in graph.nodes if node.name not in chosen and node.op_type in _WEIGHTED]
+    scales = _scales(graph, nodes, ranges, folded | _all_exact(graph, nodes, exact))
     layers = {node.name: layer for node in nodes if (layer := linear(graph, node))}
-    near, integers = _activations(graph, nodes, scales)
-    _keep_float(graph, nodes, scales, integers)
+    near = _activations(graph, nodes, scales, exact)
     for node in nodes:
         scale = float(scales[node.input[0]].scale) if node.input[0] in scales else 0.0
         for index, name in enumerate(node.input):
@@ -66,6 +68,13 @@ def build(graph: Graph, names: Collection[str], ranges: Ranges) -> None:
             _conv(graph, node, scale)
         elif node.op_type in _MANY and not folded.intersection(node.input):
             _constants(graph, node)
+
+
+def _all_exact(graph: Graph, nodes: list[NodeProto], exact: list[NodeProto]) -> set[str]:
+    """What the nodes give only to others that stay in float."""
+    ids = {id(node) for node in exact}
+    made = [name for node in nodes for name in node.output]
+    return {n for n in made if graph.readers.get(n) and all(id(reader) in ids for reader in graph.readers[n])}
 
 
 def _connected(graph: Graph, names: Collection[str]) -> list[NodeProto]:
@@ -83,56 +92,32 @@ def _connected(graph: Graph, names: Collection[str]) -> list[NodeProto]:
 
 
 def _activations(
-    graph: Graph, nodes: list[NodeProto], scales: dict[str, Affine]
-) -> tuple[dict[str, str], dict[str, str]]:
+    graph: Graph, nodes: list[NodeProto], scales: dict[str, Affine], exact: list[NodeProto]
+) -> dict[str, str]:
     """Put a pair of QuantizeLinear and DequantizeLinear behind each value. What one of the nodes makes keeps its name
-    behind the pair, so that all readers and outputs find it; anything else stays exact for other readers.
+    behind the pair, so that readers and outputs find it; anything else stays exact for other readers.
 
-    Returns: what the nodes have to read instead of the latter; of the former, the names of their integers.
+    Args:
+        exact: weighted nodes that stay in float: they read what stands before the pair. It is most of their error, and
+            ONNX Runtime (1.32, WeightBiasQuantization) takes a float Conv or Gemm behind a DequantizeLinear for one
+            that was forgotten, and quantizes its weight with one scale for the tensor, which ruins it.
+    Returns: what the nodes have to read instead of what none of them makes.
     """
     makers = {name: node for node in nodes for name in node.output}
-    near, made = {}, {}
+    near = {}
     for name, scale in scales.items():
         parameters = [graph.add(f"{name}/scale", scale.scale), graph.add(f"{name}/zero", scale.zero_point)]
-        output = name
+        source, output = name, name
         if maker := makers.get(name):
-            exact = graph.rename_output(maker, name, f"{name}/exact")
+            source = graph.rename_output(maker, name, f"{name}/exact")
+            for node in exact:
+                for index, read in enumerate(node.input):
+                    node.input[index] = source if read == name else read
         else:
-            exact, output = name, graph.name(f"{name}/near")
-            near[name] = output
-        integers = graph.emit("QuantizeLinear", [exact, *parameters], graph.name(f"{name}/uint8"))
+            near[name] = output = graph.name(f"{name}/near")
+        integers = graph.emit("QuantizeLinear", [source, *parameters], graph.name(f"{name}/uint8"))
         graph.emit("DequantizeLinear", [integers, *parameters], output)
-        if maker:
-            made[name] = integers
-    return near, made
-
-
-def _keep_float(graph: Graph, nodes: list[NodeProto], scales: dict[str, Affine], integers: dict[str, str]) -> None:
-    """ONNX Runtime takes a float Conv or Gemm behind a DequantizeLinear for one that was forgotten, and quantizes its
-    weight with one scale for the tensor, which ruins it. A scale for each channel, all of them the same, stops that.
-
-    Source: WeightBiasQuantization in ONNX Runtime 1.32, which wants a scalar there.
-    """
-    chosen = {node.name for node in nodes}
-    for node in graph.nodes:
-        if node.name in chosen or node.domain or node.op_type not in ("Conv", "ConvTranspose", "Gemm"):
-            continue
-        weight = graph.weight(node.input[1])
-        x = node.input[0]
-        if weight is None or x not in integers:
-            continue
-        axis, channels = _channels(node, weight)
-        scale, zero = (np.full(channels, value) for value in (scales[x].scale, scales[x].zero_point))
-        parameters = [graph.add(f"{x}/channels/scale", scale), graph.add(f"{x}/channels/zero", zero)]
-        node.input[0] = graph.emit("DequantizeLinear", [integers[x], *parameters], axis=axis)
-
-
-def _channels(node: NodeProto, weight: Array) -> tuple[int, int]:
-    """Axis and number of the input's channels."""
-    given = attributes(node)
-    if node.op_type == "Gemm":
-        return int(not given.get("transA", 0)), weight.shape[1 if given.get("transB", 0) else 0]
-    return 1, weight.shape[0] if node.op_type == "ConvTranspose" else weight.shape[1] * given.get("group", 1)
+    return near
 
 
 def _computes(graph: Graph, node: NodeProto) -> bool:
@@ -172,15 +157,15 @@ def _folds(graph: Graph, node: NodeProto, name: str) -> bool:
     return reader.op_type in ("Relu", "Clip") and not reader.domain
 
 
-def _scales(graph: Graph, nodes: list[NodeProto], ranges: Ranges, folded: Set[str]) -> dict[str, Affine]:
-    """The scale of each value that is quantized, in the graph's order."""
+def _scales(graph: Graph, nodes: list[NodeProto], ranges: Ranges, left: Set[str]) -> dict[str, Affine]:
+    """The scale of each value that is quantized, all but those that are left as they are, in the graph's order."""
     scales: dict[str, Affine] = {}
     for node in nodes:
-        operands = [name for name in _operands(graph, node) if not graph.is_constant(name) and name not in folded]
+        operands = [name for name in _operands(graph, node) if not graph.is_constant(name) and name not in left]
         for name in operands:
             scales.setdefault(name, affine(ranges[name].low, ranges[name].high))
         for name in node.output:
-            if name and name not in folded:
+            if name and name not in left:
                 moved = scales.get(node.input[0]) if node.op_type in _MOVE else None
                 scales.setdefault(name, moved or affine(ranges[name].low, ranges[name].high))
     return scales
