@@ -92,8 +92,8 @@ def _alarm(studies: Sequence[Study]) -> Markup:
     what = "Nothing here was proven in a browser." if every else "Not every model was proven in a browser."
     text = (
         "The errors below are those of native ONNX Runtime on the build's machine, and browsers are known to answer "
-        "differently. Visitors load the original, where rules of thumb say. Build again without --no-browser, on a "
-        "machine with Chromium, before you rely on "
+        "differently. Visitors load the original, on a backend that rules of thumb choose. Build again without "
+        "--no-browser, on a machine with Chromium, before you rely on "
     )
     named = [text, "it." if every else join([[", ".join(unproven)], "."])]
     return el("div", el("strong", what), el("p", named), class_="alarm", role="note")
