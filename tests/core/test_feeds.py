@@ -90,6 +90,26 @@ def test_what_does_not_fit_is_refused_with_what_was_expected_and_what_came(
     assert str(caught.value).startswith('input "x": ')
 
 
+@pytest.mark.parametrize("provider", ["CPUExecutionProvider", "NumpyExecutionProvider"])
+def test_a_session_looks_at_every_feed_however_many_it_has_seen(provider: str) -> None:
+    session = onnxlet.InferenceSession(DATA / "P_add1.onnx", providers=[provider])
+    for value in (*SAME.values(), *SAME.values()):
+        want = np.asarray(value, dtype=np.float32)
+        np.testing.assert_array_equal(session.run(["y"], {"x": value})[0], want + 1)
+        np.testing.assert_allclose(session.run(["s"], {"x": value})[0], want.sum(), rtol=1e-6)
+    for value, message in BAD.values():
+        with pytest.raises(onnxlet.InvalidInput, match=message):
+            session.run(None, {"x": value})
+
+
+def test_sizes_that_never_come_back_are_no_trouble(add1: onnxlet.InferenceSession) -> None:
+    for size in range(300):
+        y, total = add1.run(None, {"x": np.full((1, size), size, np.float32)})
+        assert y.shape == (1, size)
+        assert (y == size + 1).all()
+        assert total == size * size
+
+
 @pytest.mark.parametrize(("feeds", "message"), [
     ({}, r"Required inputs \(\['x'\]\) are missing .* the model takes 'x' \(float32 \[a, b\]\)"),
     ({"x": BASE, "z": BASE}, r"there is no input 'z'; the model takes 'x'"),
