@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import onnx
 import onnxruntime
 
@@ -35,7 +36,8 @@ class Original:
     """A model whose answers others must give.
 
     Args:
-        samples: feeds; random ones are added, at two sizes of the dynamic dimensions where the model takes them.
+        samples: feeds; the first one is also run at twice its open sizes. Where there are none, random ones are made,
+            at two sizes where the model takes them.
     Raises: BuildError: it does not run, or answers differently each time.
     """
 
@@ -44,8 +46,9 @@ class Original:
         self._agree_db = AGREE_HALF_DB if mentions(protobuf.load(data), DataType.FLOAT16) else AGREE_DB
         session = _session(data)
         self._runs: list[tuple[Feeds, list[Array]]] = []
-        said, wanted = "it has no sample", len(samples) + _RANDOM_RUNS
-        for feeds in (*samples, *_random(session)):
+        said, wanted = "it has no sample", len(samples) + 1 if samples else _RANDOM_RUNS
+        more = _stretched(session, samples[0]) if samples else _random(session)
+        for feeds in (*samples, *more):
             if len(self._runs) == wanted:
                 break
             try:
@@ -131,6 +134,17 @@ def _answers(session: Any, feeds: Feeds) -> list[Array]:
 
 def _first_line(error: Exception) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+def _stretched(session: Any, feeds: Feeds) -> Iterator[Feeds]:
+    """A sample beside itself along its open axes, else along its batch: other sizes, with values that make sense."""
+    for axes in (None, (0,)):
+        larger = dict(feeds)
+        for arg in session.get_inputs():
+            for axis, size in enumerate(arg.shape):
+                if arg.name in larger and not isinstance(size, int) and (axes is None or axis in axes):
+                    larger[arg.name] = np.concatenate([larger[arg.name]] * 2, axis)
+        yield larger
 
 
 def _random(session: Any) -> Iterator[Feeds]:

@@ -27,6 +27,7 @@ class Pass(NamedTuple):
 PASSES = (
     Pass("dead weight", dead_weight.run),
     Pass("transformer fusions", transformer_fusions.run),
+    Pass("transformer fusions, no attention", transformer_fusions.without_attention),
     Pass("onnxslim", slim.run),
     Pass("ONNX Runtime, basic", onnxruntime_offline.basic),
     Pass("ONNX Runtime, extended", onnxruntime_offline.extended),

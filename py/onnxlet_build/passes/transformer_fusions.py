@@ -1,7 +1,8 @@
 """onnxruntime.transformers: layer normalization, Gelu, skip connections and attention as one node each.
 
 Attention becomes MultiHeadAttention, which leaves the projections as MatMuls: the quantizer still finds their weights,
-and WebAssembly and WebGPU both have a kernel.
+and WebAssembly and WebGPU both have a kernel. Of some exports it loses the mask (seen: 12 dB), which the comparison
+finds; so there is a way without it.
 """
 
 import tempfile
@@ -13,7 +14,7 @@ import onnx
 from .graphs import all_nodes, count_nodes, has_defaults
 from .unsuited import Unsuited
 
-__all__ = ["run"]
+__all__ = ["run", "without_attention"]
 
 # By the shape of the exported graph; which one fits shows in how many nodes are left.
 _FAMILIES = ("bert", "vit", "clip", "gpt2")
@@ -21,6 +22,15 @@ _FAMILIES = ("bert", "vit", "clip", "gpt2")
 
 def run(model: onnx.ModelProto) -> onnx.ModelProto:
     """See the module. Raises: Unsuited: it is no transformer, or nothing could be fused."""
+    return _best(model, attention=True)
+
+
+def without_attention(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The same but for attention."""
+    return _best(model, attention=False)
+
+
+def _best(model: onnx.ModelProto, attention: bool) -> onnx.ModelProto:
     if not _is_transformer(model):
         raise Unsuited("it is no transformer: no attention (MatMul, Softmax, MatMul) with layer normalization is in it")
     if has_defaults(model):
@@ -28,11 +38,11 @@ def run(model: onnx.ModelProto) -> onnx.ModelProto:
     before = count_nodes(model)
     best: onnx.ModelProto | None = None
     for family in _FAMILIES:
-        fused = _fused(model, family)
+        fused = _fused(model, family, attention)
         if fused is not None and count_nodes(fused) < (count_nodes(best) if best else before):
             best = fused
     if best is None:
-        raise Unsuited("none of its layers has a shape that ONNX Runtime's transformer tools know")
+        raise Unsuited("none of its layers is left that ONNX Runtime's transformer tools know")
     return best
 
 
@@ -63,7 +73,7 @@ def _makes(makers: dict[str, onnx.NodeProto], name: str, op_type: str) -> bool:
     return False
 
 
-def _fused(model: onnx.ModelProto, family: str) -> onnx.ModelProto | None:
+def _fused(model: onnx.ModelProto, family: str, attention: bool) -> onnx.ModelProto | None:
     """The model after one family's fusions; None where they fail, which they may on graphs of another family."""
     from onnxruntime.transformers.fusion_options import FusionOptions
     from onnxruntime.transformers.optimizer import optimize_model
@@ -71,6 +81,7 @@ def _fused(model: onnx.ModelProto, family: str) -> onnx.ModelProto | None:
     options = FusionOptions(family)
     options.enable_embed_layer_norm = False  # has no kernel on WebGPU
     options.enable_gelu_approximation = False  # would change answers
+    options.enable_attention = attention
     options.use_multi_head_attention = True
     options.enable_packed_qkv = options.enable_packed_kv = False
     with tempfile.TemporaryDirectory() as folder:

@@ -19,6 +19,7 @@ from onnxlet_build.samples import Samples
 
 from ..conftest import DATA
 from .graphs import FLOAT, INT64, model, ops, run
+from .test_passes import attention_layer
 
 RNG = np.random.default_rng(1)
 NO_SAMPLES = Samples()
@@ -156,6 +157,21 @@ def test_integers_have_to_be_equal_and_large_ones_are(tmp_path: Path, report: Re
     found = optimize(made.SerializeToString(), NO_SAMPLES, tmp_path, report)
     x = np.eye(4, dtype=np.float32)
     assert run(found.data, {"x": x})[0].tolist() == codes.tolist()
+
+
+def test_a_fusion_that_loses_the_mask_of_attention_is_dropped_and_the_rest_is_kept(
+    tmp_path: Path, report: Reporter
+) -> None:
+    mask = np.array([[1, 1, 1, 1], [1, 1, 0, 0]])
+    x = RNG.standard_normal((2, 4, 32)).astype(np.float32)
+    before = attention_layer(masked=True).SerializeToString()
+    found = optimize(before, Samples.write(tmp_path / "s", [{"x": x, "mask": mask}]), tmp_path / "w", report)
+    steps = {step.name: step for step in found.steps}
+    assert not steps["transformer fusions"].kept
+    assert "outputs differ" in steps["transformer fusions"].reason
+    assert steps["transformer fusions, no attention"].kept
+    feeds = {"x": x, "mask": mask}
+    np.testing.assert_allclose(run(before, feeds)[0], run(found.data, feeds)[0], rtol=1e-3, atol=1e-4)
 
 
 def test_a_pass_that_ends_its_process_is_a_dropped_step_and_the_next_one_runs(tmp_path: Path) -> None:

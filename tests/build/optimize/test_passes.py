@@ -8,6 +8,7 @@ import onnx.helper as h
 import pytest
 
 from onnxlet.model import TensorType
+from onnxlet_build.equivalence import restore
 from onnxlet_build.models import infer_types
 from onnxlet_build.passes import Unsuited, dead_weight, narrow_integers, onnxruntime_offline, slim, transformer_fusions
 from onnxlet_build.passes.integer_ranges import ranges
@@ -250,6 +251,56 @@ def test_a_layer_normalization_of_a_transformer_becomes_one_node() -> None:
     assert len(ops(after)) <= 9
     assert {"LayerNormalization", "SkipLayerNormalization"} & set(ops(after))
     assert "ReduceMean" not in ops(after)
+
+
+def attention_layer(masked: bool) -> onnx.ModelProto:
+    """Four heads of eight, as exporters write BERT's; with a mask, -10000 is added where it is 0."""
+    n = h.make_node
+    nodes = [n("LayerNormalization", ["x", "g", "b"], ["in"], axis=-1)]
+    constants: dict[str, Any] = {"g": np.ones(32, np.float32), "b": np.zeros(32, np.float32)}
+    for name in ("q", "k", "v", "o"):
+        constants[f"w{name}"] = (RNG.standard_normal((32, 32)) / 6).astype(np.float32)
+        constants[f"b{name}"] = RNG.standard_normal(32).astype(np.float32)
+    for name, perm in (("q", [0, 2, 1, 3]), ("k", [0, 2, 3, 1]), ("v", [0, 2, 1, 3])):
+        nodes += [n("MatMul", ["in", f"w{name}"], [f"{name}1"]), n("Add", [f"b{name}", f"{name}1"], [f"{name}2"])]
+        nodes += [
+            n("Reshape", [f"{name}2", "split"], [f"{name}3"]),
+            n("Transpose", [f"{name}3"], [f"{name}4"], perm=perm),
+        ]
+    constants |= {"split": np.array([0, 0, 4, 8]), "join": np.array([0, 0, 32]), "root": np.float32(8**0.5)}
+    nodes += [n("MatMul", ["q4", "k4"], ["s"]), n("Div", ["s", "root"], ["scores"])]
+    inputs: list[Any] = [("x", FLOAT, ["n", "t", 32])]
+    if masked:
+        inputs.append(("mask", INT64, ["n", "t"]))
+        constants |= {"rows": np.array([1]), "heads": np.array([2]), "one": np.float32(1), "low": np.float32(-10000)}
+        nodes += [n("Unsqueeze", ["mask", "rows"], ["m0"]), n("Unsqueeze", ["m0", "heads"], ["m1"])]
+        nodes += [n("Cast", ["m1"], ["m2"], to=FLOAT)]
+        nodes += [
+            n("Sub", ["one", "m2"], ["m3"]),
+            n("Mul", ["m3", "low"], ["m4"]),
+            n("Add", ["scores", "m4"], ["masked"]),
+        ]
+    nodes += [n("Softmax", ["masked" if masked else "scores"], ["p"], axis=-1), n("MatMul", ["p", "v4"], ["c1"])]
+    nodes += [n("Transpose", ["c1"], ["c2"], perm=[0, 2, 1, 3]), n("Reshape", ["c2", "join"], ["c3"])]
+    nodes += [n("MatMul", ["c3", "wo"], ["o1"]), n("Add", ["bo", "o1"], ["o2"]), n("Add", ["o2", "in"], ["r"])]
+    nodes += [n("LayerNormalization", ["r", "g", "b"], ["y"], axis=-1)]
+    return model(nodes, inputs, [("y", FLOAT, ["n", "t", 32])], constants, opset=17)
+
+
+def test_attention_becomes_one_node_and_keeps_its_matrices_for_the_quantizer() -> None:
+    before = attention_layer(masked=False)
+    after = restore(transformer_fusions.run(copy(before)), before)
+    assert sorted(ops(after)) == [
+        "LayerNormalization",
+        *["MatMul"] * 4,
+        "MultiHeadAttention",
+        "SkipLayerNormalization",
+    ]
+    x = RNG.standard_normal((2, 5, 32)).astype(np.float32)
+    np.testing.assert_allclose(run(before, {"x": x})[0], run(after, {"x": x})[0], rtol=1e-3, atol=1e-4)
+    without = restore(transformer_fusions.without_attention(copy(before)), before)
+    assert "MultiHeadAttention" not in ops(without)
+    assert "SkipLayerNormalization" in ops(without)
 
 
 def test_what_is_no_transformer_is_left_to_others() -> None:
