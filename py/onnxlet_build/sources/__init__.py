@@ -8,7 +8,6 @@ before it has said yes.
 import os
 from collections.abc import Iterator
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -66,9 +65,7 @@ def open_file(path: str | os.PathLike[str]) -> Any:
 
 
 def _sources() -> Iterator[ModuleType]:
-    for name in ORDER:
-        if find_spec(f"{__name__}.{name}"):
-            yield import_module(f".{name}", __name__)
+    return (import_module(f".{name}", __name__) for name in ORDER)
 
 
 def kind(thing: Any) -> str:

@@ -95,13 +95,16 @@ def export(thing: Any, name: str) -> Export:
         for way in _ways(wanted, inputs, axes):
             try:
                 with _quiet() as warned:
-                    data = _stripped(way.run(), name)
+                    proto, limits = way.run()
+                    data = _stripped(proto, name)
+                if limits and wanted.dynamic is True and way.axes:
+                    raise BuildError(limits[0])
                 # A trace freezes branches and sizes that it warns of: then a few inputs prove little.
                 verified, left_out = _verified(data, inputs, way.axes, 16 if warned else 1, least_db, name)
             except Exception as error:  # an exporter fails with whatever its code, or the module's, raises
                 refusals.append(f"{way.what} did not work ({_reason(error).removeprefix(f'{name}: ')})")
                 continue
-            notes = (f"exported with {way.what}", *refusals, *left_out, *warned)
+            notes = (f"exported with {way.what}", *refusals, *limits, *left_out, *warned)
             return Export(data, verified, notes, (feeds(inputs.names, inputs.tensors),))
     said = refusals if isinstance(wanted.dynamic, Mapping) else refusals[-2:]  # fixed sizes failed for the same reasons
     raise BuildError(f"{name}: PyTorch cannot export it: {'; '.join(said)}; {_REMEDY}")
@@ -152,7 +155,7 @@ def _inputs(wanted: Torch, name: str) -> Inputs:
 class _Way:
     what: str
     axes: Axes
-    run: Callable[[], onnx.ModelProto]
+    run: Callable[[], tuple[onnx.ModelProto, list[str]]]  # with sentences on what the axes are limited to
 
 
 def _axes(wanted: Torch, inputs: Inputs, refusals: list[str]) -> Axes:
@@ -161,7 +164,7 @@ def _axes(wanted: Torch, inputs: Inputs, refusals: list[str]) -> Axes:
         return dict(wanted.dynamic or {}) if isinstance(wanted.dynamic, Mapping) else {}
     axes = batch_axes(inputs)
     try:
-        inputs.call(*resized(inputs, axes, lambda _axis, size: size + 1))
+        inputs.run(resized(inputs, axes, lambda _axis, size: size + 1))
     except Exception as error:  # whatever the module's code raises
         refusals.append(f"the module itself takes no other batch ({_reason(error)})")
         return {}
@@ -178,15 +181,17 @@ def _ways(wanted: Torch, inputs: Inputs, axes: Axes) -> Iterator[_Way]:
         "verbose": False,
     }
 
-    def captured(module: Any, tensors: Sequence[Any] = (), axes: Axes | None = None) -> onnx.ModelProto:
+    def captured(module: Any, tensors: Sequence[Any] = (), axes: Axes | None = None) -> Any:
         shapes = (tuple(dict(axes.get(n, {})) or None for n in inputs.names),) if axes else None
-        return torch.onnx.export(module, tuple(tensors), dynamo=True, dynamic_shapes=shapes, **names).model_proto
+        program = torch.onnx.export(module, tuple(tensors), dynamo=True, dynamic_shapes=shapes, **names)
+        return program.model_proto, _limits(program.exported_program, inputs.names)
 
-    def traced(axes: Axes) -> onnx.ModelProto:
+    def traced(axes: Axes) -> Any:
         stream = io.BytesIO()
         dynamic = {n: dict(a) for n, a in axes.items()}
-        torch.onnx.export(inputs.call, inputs.tensors, stream, dynamo=False, dynamic_axes=dynamic, **names)
-        return onnx.load_model_from_string(stream.getvalue())
+        tensors = tuple(tensor.clone() for tensor in inputs.tensors)
+        torch.onnx.export(inputs.call, tensors, stream, dynamo=False, dynamic_axes=dynamic, **names)
+        return onnx.load_model_from_string(stream.getvalue()), []
 
     if isinstance(wanted.module, torch.export.ExportedProgram):
         yield _Way("the axes of the exported program", {}, partial(captured, wanted.module))
@@ -198,6 +203,20 @@ def _ways(wanted: Torch, inputs: Inputs, axes: Axes) -> Iterator[_Way]:
         tensors = resized(inputs, some, lambda _axis, size: max(size, 2))
         yield _Way(what, some, partial(captured, inputs.call, tensors, some))
         yield _Way(f"{what}, traced", some, partial(traced, some))
+
+
+def _limits(program: Any, names: Sequence[str]) -> list[str]:
+    """What the capture found that an axis must keep to, such as the side of a branch that the example took."""
+    ranges = {str(symbol): found for symbol, found in program.range_constraints.items()}
+    ours = dict(zip(program.graph_signature.user_inputs, names, strict=False))
+    said = {}
+    for node in program.graph.nodes:
+        for axis, size in enumerate(getattr(node.meta.get("val"), "shape", ()) if node.op == "placeholder" else ()):
+            found = ranges.get(str(size))
+            if found is not None and (bool(found.upper < 2**31) or bool(found.lower > 2)):
+                name = ours.get(node.name, node.name)
+                said[str(size)] = f'axis {axis} of input "{name}" must lie within {found.lower} and {found.upper}'
+    return list(said.values())
 
 
 def _verified(
@@ -215,7 +234,7 @@ def _verified(
     cases, expected, sizes = [], [], set()
     for tensors in others_like(inputs, declared, rounds):
         try:
-            outputs = inputs.call(*tensors)
+            outputs = inputs.run(tensors)
         except Exception:  # the module itself does not take every size, such as one beyond its position table
             continue
         one = feeds(inputs.names, tensors)
@@ -233,7 +252,7 @@ def _verified(
 def _least_db(inputs: Inputs, name: str) -> float:
     """What rounding alone allows. Raises: BuildError: outputs that change from call to call, or are bfloat16."""
     torch = library("torch", "torch")
-    first, second = inputs.call(*inputs.tensors), inputs.call(*inputs.tensors)
+    first, second = inputs.run(inputs.tensors), inputs.run(inputs.tensors)
     if not all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(first, second, strict=True)):
         raise BuildError(f"{name}: gives other outputs for the same inputs in eval mode; take what is random out of it")
     kinds = {tensor.dtype for tensor in (*first, *inputs.tensors)}

@@ -30,6 +30,11 @@ class Inputs:
     tensors: tuple[Any, ...]
     call: Any
 
+    def run(self, tensors: Sequence[Any]) -> tuple[Any, ...]:
+        """What the module gives; one that writes into its inputs gets copies."""
+        outputs: tuple[Any, ...] = self.call(*(tensor.clone() for tensor in tensors))
+        return outputs
+
     @classmethod
     def of(cls, module: Any, given: Any, where: str) -> "Inputs":
         """Flatten the inputs of a module.
@@ -66,7 +71,7 @@ class Inputs:
         call = Call()
         tensors = tuple(leaves[place] for place in places)
         try:
-            returned = call.raw(tensors)
+            returned = call.raw([tensor.clone() for tensor in tensors])
         except Exception as error:
             shapes = ", ".join(f"{t.dtype}{list(t.shape)}".removeprefix("torch.") for t in tensors)
             said = f"{type(error).__name__}: {error}".strip().splitlines()[0]
@@ -166,8 +171,9 @@ def others_like(inputs: Inputs, axes: Axes, rounds: int) -> Iterator[tuple[Any, 
     for seed in range(rounds):
         yield _random(inputs.tensors, seed)
     if any(axes.values()):
-        # Twice a length or a side keeps to multiples that a model may need; a batch gets an odd size.
-        yield _random(resized(inputs, axes, lambda axis, old: old + 2 if axis == 0 else 2 * old), rounds)
+        more = 2 if rounds == 1 else 15  # a branch on the batch, too, hides from a few
+        # Twice a length or a side keeps to multiples that a model may need.
+        yield _random(resized(inputs, axes, lambda axis, old: old + more if axis == 0 else 2 * old), rounds)
         yield _random(resized(inputs, axes, lambda axis, old: 1 if axis == 0 else old), rounds + 1)
 
 

@@ -150,6 +150,20 @@ def test_a_branch_on_values_that_a_trace_would_freeze_is_refused() -> None:
     assert "a branch on values: torch.where" in text
 
 
+def test_a_branch_on_the_batch_is_not_hidden_behind_a_batch_of_any_size() -> None:
+    made = sources.export((from_function(lambda x: x * 2 if len(x) > 5 else x * 3), torch.randn(2, 3)), "branch.onnx")
+    assert made.notes[0] == "exported with every size fixed"
+    assert made.notes[1] == 'batch of any size did not work (axis 0 of input "x" must lie within 0 and 5)'
+    assert made.notes[2].startswith('batch of any size, traced did not work (output "output" of its export differs')
+    assert shapes(made)["x"] == [2, 3]
+
+
+def test_a_module_may_write_into_its_inputs() -> None:
+    made = sources.export((from_function(lambda x: x.add_(1)), torch.zeros(2, 3)), "add.onnx")
+    assert made.samples[0]["x"].max() == 0
+    assert run(made, {"x": np.ones((4, 3), np.float32)})[0].min() == 2
+
+
 def test_exported_programs_and_their_files_keep_their_axes(tmp_path: Path) -> None:
     module = from_function(lambda x: {"twice": x * 2})
     program = torch.export.export(module, (torch.randn(4, 3),), dynamic_shapes=({0: torch.export.Dim("rows")},))
