@@ -10,10 +10,9 @@ import base64
 import io
 import json
 import math
+import os
 import statistics
-import threading
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,24 +27,23 @@ from . import browser
 from .convert import read_model
 from .inspect_app import Inspected
 from .progress import Reporter
+from .proof_lab import START_S, Fault, Lab, ask
 from .proof_site import ProofSite, write_proof_site
 from .reference import custom_domains, expected_outputs
 from .runtime import Runtime
 from .samples import Samples
-from .serve import make_server
 from .variants import Candidate, Proof
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser, BrowserContext, Page
+    from playwright.async_api import Page
 
 __all__ = ["BACKENDS", "prove"]
 
 BACKENDS = ("wasm", "wasm-threads", "webgpu", "python")
 LIMIT_S = 60.0
-START_S = 120.0  # the runtime's own start, on a busy machine; no variant is to blame for it
-STARTS = 3  # on a busy machine, an emulated graphics driver may answer too late for the page, which then does without it
-CLOSE_S = 10.0
+STARTS = 3  # on a busy machine an emulated graphics driver may answer too late for the page, which goes on without
 PYTHON_LIMIT_S = 20.0  # the core's own operators are a fallback: a model that needs longer is not for them
+THREADED_CORES = 4  # a page takes half of the cores (engine.js): with fewer it has one thread
 MOST_SAMPLES = 64
 # V8 has compiled the runtime's hot loops again after some hundred milliseconds: the first rounds do not count.
 ROUNDS, WARM_UP_ROUNDS = 9, 4
@@ -54,28 +52,10 @@ ROUND_MS = 40.0
 _PROVIDERS = {"webgpu": "WebGpuExecutionProvider", "python": "NumpyExecutionProvider"}
 
 
-class _Fault(Exception):
-    """Why a variant may not be offered on a backend."""
-
-
-class _Harm(_Fault):
-    """The same, and the browser is not to be used again."""
-
-
 @dataclass(slots=True)
 class _Sample:
     address: str
     expected: Mapping[str, Array]
-
-
-@dataclass(slots=True)
-class _Adapter:
-    """The graphics adapter of the browser, as gpu.js finds it."""
-
-    name: str = ""
-    fault: str = ""
-    f16: bool = False
-    emulated: bool = False
 
 
 def prove(
@@ -100,7 +80,7 @@ def prove(
         folder: for the site and the reference outputs; is made.
         chromium: see `browser.find`.
         limit_s: for one variant on one backend, after its runtime has started; less for "python".
-        backends: of `BACKENDS`.
+        backends: of `BACKENDS`; without "wasm-threads" where this machine has too few cores for threads.
         app: the app that opens the model: it registers the operators that only it has.
     Returns: a proof a pair, the wrong and failing ones included.
     Raises: BuildError: no sample, the browser does not start, or the original itself does not run.
@@ -112,6 +92,9 @@ def prove(
     if own and app is None:
         why = f"not proven: its operators of {', '.join(own)} come with an app, and none was given"
         return [Proof(candidate.name, backend, fault=why) for candidate in runnable for backend in backends]
+    if "wasm-threads" in backends and (os.cpu_count() or 1) < THREADED_CORES:
+        report.note(f"this machine has fewer than {THREADED_CORES} cores: WebAssembly is proven on one thread only")
+        backends = [backend for backend in backends if backend != "wasm-threads"]
     used = samples[:MOST_SAMPLES]
     app = app if own else None
     with report.step(f"Computing the reference outputs of {reference.name}"):
@@ -119,43 +102,49 @@ def prove(
     site = write_proof_site(folder / "site", runnable, used, app, runtime, report)
     pairs = [_Sample(address, dict(outputs)) for address, outputs in zip(site.samples, expected, strict=True)]
     with report.bar("Proving in Chromium", len(runnable) * len(backends)) as advance:
-        lab = _Lab(site, chromium)
-        work = _prove_all(lab, runnable, backends, pairs, limit_s, lambda: advance(1))
-        return browser.run_apart(work)
+        names = [candidate.name for candidate in runnable]
+        series = _Series(site, Lab(site.folder, chromium), pairs, limit_s)
+        return browser.run_apart(series.prove(names, backends, lambda: advance(1)))
 
 
-async def _prove_all(
-    lab: "_Lab",
-    candidates: Sequence[Candidate],
-    backends: Sequence[str],
-    samples: Sequence[_Sample],
-    limit_s: float,
-    done: Callable[[], None],
-) -> list[Proof]:
-    proofs = []
-    async with lab.open():
-        for candidate in candidates:
-            for backend in backends:
-                proofs.append(await _prove_one(lab, candidate.name, backend, samples, limit_s))
-                done()
-    return proofs
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """All proofs of one model, one after the other: side by side they would take each other's time."""
 
+    site: ProofSite
+    lab: Lab
+    samples: Sequence[_Sample]
+    limit_s: float
 
-async def _prove_one(lab: "_Lab", variant: str, backend: str, samples: Sequence[_Sample], limit_s: float) -> Proof:
-    facts: dict[str, Any] = {}
-    if backend == "webgpu":
-        adapter = await lab.adapter()
-        facts = {"adapter": adapter.name, "f16": adapter.f16, "emulated": adapter.emulated}
-        if why := adapter.fault or lab.site.gpu_faults.get(variant, ""):
-            return Proof(variant, backend, **facts, fault=why)
-    try:
-        async with lab.page(isolated=backend != "wasm") as page:
-            attempt = _Attempt(page, backend, min(limit_s, PYTHON_LIMIT_S) if backend == "python" else limit_s)
-            await attempt.start(variant)
-            facts |= await attempt.run(samples, timed=not facts.get("emulated"))
-    except _Fault as fault:
-        return Proof(variant, backend, **facts, fault=str(fault))
-    return Proof(variant, backend, **facts)
+    async def prove(self, variants: Sequence[str], backends: Sequence[str], done: Callable[[], None]) -> list[Proof]:
+        proofs = []
+        async with self.lab.open():
+            for variant in variants:
+                for backend in backends:
+                    facts = await self._adapter() if backend == "webgpu" else {}
+                    proofs.append(Proof(variant, backend, **{**facts, **await self._attempt(variant, backend, facts)}))
+                    done()
+        return proofs
+
+    async def _adapter(self) -> dict[str, Any]:
+        adapter = await self.lab.adapter()
+        return {"adapter": adapter.name, "f16": adapter.f16, "emulated": adapter.emulated, "fault": adapter.fault}
+
+    async def _attempt(self, variant: str, backend: str, gpu: Mapping[str, Any]) -> dict[str, Any]:
+        """Fields of a `Proof`; only `fault` where it cannot be offered."""
+        if backend == "webgpu":
+            half = "computes in float16, which this graphics adapter cannot (no shader-f16)"
+            lacks_half = variant in self.site.half and not gpu["f16"]
+            if why := gpu["fault"] or self.site.gpu_faults.get(variant) or (half if lacks_half else ""):
+                return {"fault": why}
+        limit_s = min(self.limit_s, PYTHON_LIMIT_S) if backend == "python" else self.limit_s
+        try:
+            async with self.lab.page(isolated=backend != "wasm") as page:
+                attempt = _Attempt(page, backend, limit_s)
+                await attempt.start(variant)
+                return await attempt.run(self.samples, timed=not gpu.get("emulated"))
+        except Fault as fault:
+            return {"fault": str(fault)}
 
 
 class _Attempt:
@@ -169,14 +158,14 @@ class _Attempt:
         self._threads = 1
 
     async def start(self, variant: str) -> None:
-        """Raises: _Fault: the worker does not start, or not on this backend."""
+        """Raises: Fault: the worker does not start, or not on this backend."""
         wanted = self._backend.removesuffix("-threads")
         for _ in range(STARTS):
-            ready = await self._ask("begin", {"app": variant, "backend": wanted}, START_S)
+            ready = await ask(self._page, "begin", {"app": variant, "backend": wanted}, START_S)
             if ready["backend"] == wanted:
                 break
         else:
-            raise _Fault(ready["reason"])
+            raise Fault(ready["reason"])
         self._threads = ready["threads"]
         self._end_s = asyncio.get_running_loop().time() + self._limit_s
 
@@ -184,7 +173,7 @@ class _Attempt:
         """Run samples while half of the time lasts, then measure.
 
         Returns: fields of a `Proof`.
-        Raises: _Fault.
+        Raises: Fault.
         """
         measure = Measure(list(samples[0].expected))
         times: list[float] = []
@@ -197,12 +186,12 @@ class _Attempt:
             self._insist(facts)
             got = _arrays(base64.b64decode(answer["data"]))
             if list(got) != list(sample.expected):
-                raise _Fault(f"gives the outputs {', '.join(got)}, expected {', '.join(sample.expected)}")
+                raise Fault(f"gives the outputs {', '.join(got)}, expected {', '.join(sample.expected)}")
             measure.add(list(sample.expected.values()), list(got.values()))
             times.append(facts["ms"])
         accuracy = measure.result()
         warm_ms = await self._warm_ms(samples[0], times) if timed else statistics.median(times[1:] or times)
-        peak = await self._ask("memory", None, self._left_s())
+        peak = await ask(self._page, "memory", None, max(1.0, self._left_s()))
         return {
             "accuracy": accuracy,
             "cold_ms": times[0],
@@ -215,11 +204,11 @@ class _Attempt:
         }
 
     def _insist(self, facts: Mapping[str, Any]) -> None:
-        """Raises: _Fault: something else has computed, which has proofs of its own."""
+        """Raises: Fault: something else has computed, which has proofs of its own."""
         wanted = _PROVIDERS.get(self._backend, "CPUExecutionProvider")
         ran = facts["placement"].get("provider", facts["provider"])
         if ran != wanted:
-            raise _Fault(facts["fallen"] or facts["placement"].get("reason") or f"{ran} ran it instead")
+            raise Fault(facts["fallen"] or facts["placement"].get("reason") or f"{ran} ran it instead")
 
     async def _warm_ms(self, sample: _Sample, times: Sequence[float]) -> float:
         """The median round once the runtime is warm; what was seen so far where the time does not suffice."""
@@ -239,7 +228,7 @@ class _Attempt:
             return found
         try:
             left = json.loads((await self._call("on_cpu", sample))["text"])
-        except _Fault as fault:
+        except Fault as fault:
             return {**found, "on_cpu": [f"not known: {fault}"]}
         return {**found, "on_cpu": left} if left else found
 
@@ -248,113 +237,7 @@ class _Attempt:
 
     async def _call(self, function: str, sample: _Sample, *numbers: int) -> Any:
         request = {"fn": function, "sample": sample.address, "numbers": numbers}
-        return await self._ask("ask", request, max(1.0, self._left_s()))
-
-    async def _ask(self, what: str, request: object, limit_s: float) -> Any:
-        """Raises: _Fault: no answer in time, an error, or the browser is gone."""
-        from playwright.async_api import Error
-
-        try:
-            async with asyncio.timeout(limit_s):
-                answer = await self._page.evaluate(f"(request) => proof.{what}(request)", request)
-        except TimeoutError:
-            raise _Harm(f"gave no answer within {limit_s:.0f} s") from None
-        except Error as error:
-            raise _Harm(_words(error)) from error
-        if isinstance(answer, dict) and "error" in answer:
-            raise _Fault(answer["error"]["message"].strip())
-        return answer
-
-
-class _Lab:
-    """A browser, and the site under two servers: one that isolates its pages, for threads, and one that does not."""
-
-    def __init__(self, site: ProofSite, chromium: Path) -> None:
-        self.site = site
-        self._chromium = chromium
-        self._stack = AsyncExitStack()
-        self._browser: Browser | None = None
-        self._closing = AsyncExitStack()
-        self._addresses: dict[bool, str] = {}
-        self._adapter: _Adapter | None = None
-        self._software = False
-
-    @asynccontextmanager
-    async def open(self) -> AsyncIterator[None]:
-        """Serve the site while the block runs."""
-        async with AsyncExitStack() as stack:
-            stack.push_async_callback(self._close)
-            for isolated in (True, False):
-                server = stack.enter_context(make_server(self.site.folder, port=0, isolation=isolated))
-                threading.Thread(target=server.serve_forever, daemon=True).start()
-                stack.callback(server.shutdown)
-                self._addresses[isolated] = f"http://127.0.0.1:{server.server_address[1]}/"
-            yield
-
-    @asynccontextmanager
-    async def page(self, *, isolated: bool) -> AsyncIterator["Page"]:
-        """A page of a fresh profile with proof.js in it. A browser that was harmed is closed with it."""
-        from playwright.async_api import Error
-
-        try:
-            started = await self._started()
-            context = await started.new_context(service_workers="block")
-            page = await context.new_page()
-            await page.goto(self._addresses[isolated])
-        except Error as error:
-            await self._close()
-            raise _Fault(_words(error)) from error
-        try:
-            yield page
-        except _Harm:
-            await self._close()
-            raise
-        finally:
-            if self._browser:
-                await self._shut(context)
-
-    async def adapter(self) -> _Adapter:
-        """The graphics adapter: a real one, else one that the processor emulates."""
-        if self._adapter is None:
-            self._adapter = await self._probe()
-            if self._adapter.fault:
-                await self._close()
-                self._software = True
-                self._adapter = await self._probe()
-        return self._adapter
-
-    async def _probe(self) -> _Adapter:
-        try:
-            async with self.page(isolated=True) as page, asyncio.timeout(START_S):
-                return _Adapter(**await page.evaluate("proof.adapter()"))
-        except (TimeoutError, _Fault) as error:
-            return _Adapter(fault=f"the browser did not say what graphics it has ({error})")
-
-    async def _started(self) -> "Browser":
-        if self._browser is None:
-            launching = browser.launched(self._chromium, software=self._software)
-            self._browser = await self._closing.enter_async_context(launching)
-        return self._browser
-
-    async def _shut(self, context: "BrowserContext") -> None:
-        from playwright.async_api import Error
-
-        try:
-            async with asyncio.timeout(CLOSE_S):
-                await context.close()
-        except (Error, TimeoutError):
-            await self._close()
-
-    async def _close(self) -> None:
-        """End the browser, whatever it does."""
-        closing, self._closing, self._browser = self._closing.pop_all(), AsyncExitStack(), None
-        with suppress(Exception):
-            async with asyncio.timeout(CLOSE_S):
-                await closing.aclose()
-
-
-def _words(error: Exception) -> str:
-    return f"the browser failed: {str(error).strip().splitlines()[0]}"
+        return await ask(self._page, "ask", request, max(1.0, self._left_s()))
 
 
 def _arrays(data: bytes) -> dict[str, Array]:

@@ -30,11 +30,13 @@ class ProofSite:
 
     Args:
         gpu_faults: why a variant cannot run on WebGPU, known without trying, by its name.
+        half: names of the variants that compute in float16.
         samples: address of each, relative to the site.
     """
 
     folder: Path
     gpu_faults: dict[str, str]
+    half: frozenset[str]
     samples: tuple[str, ...]
 
 
@@ -67,13 +69,17 @@ def write_proof_site(
     if app:
         shipped["__operators__.txt"] = tree.file("operators.txt", app.module.encode(), "app:proof")
     gpu_faults: dict[str, str] = {}
+    half: set[str] = set()
     apps = []
     for candidate in candidates:
         assert candidate.path, "a refused candidate has no file to run"
         model_id = models.add(candidate.path)
         entry = models.entries[model_id]
-        if "webgpu" not in entry["variants"][0]["backends"]:
+        (variant,) = entry["variants"]
+        if "webgpu" not in variant["backends"]:
             gpu_faults[candidate.name] = entry["reason"]
+        if variant["half"]:
+            half.add(candidate.name)
         apps.append(_app(candidate.name, shipped, {**others, VARIANT: model_id}, [p.name for p in packages]))
     site: dict[str, Any] = {
         "format": 1,
@@ -93,7 +99,7 @@ def write_proof_site(
     names = [f"samples/{number:06}.npz" for number in range(len(samples))]
     for name, path in zip(names, samples.paths, strict=True):
         shutil.copyfile(path, folder / name)
-    return ProofSite(folder, gpu_faults, tuple(names))
+    return ProofSite(folder, gpu_faults, frozenset(half), tuple(names))
 
 
 def _app(name: str, files: dict[str, str], models: dict[str, str], packages: Sequence[str]) -> dict[str, Any]:

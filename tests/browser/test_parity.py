@@ -1,6 +1,9 @@
 """Variants proven in Chromium: right ones with their figures, wrong ones refused, and one that hangs survived."""
 
 import asyncio
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +23,7 @@ from onnxlet_build.variants import ORIGINAL
 from tests.browser import proving
 from tests.browser.conftest import ROOT
 from tests.browser.proving import candidate, proven, proven_network
+from tests.build.conftest import heed_ctrl_c
 
 
 def test_every_backend_is_proven_with_what_really_ran() -> None:
@@ -150,6 +154,33 @@ def test_work_apart_runs_where_a_loop_runs_already_and_hands_its_failure_over() 
     assert browser.run_apart(caller()) == 3
     with pytest.raises(ValueError, match="as it was"):
         browser.run_apart(failing())
+
+
+def test_ctrl_c_ends_work_apart_once_it_has_cleaned_up() -> None:
+    command, pipe = [sys.executable, "-c", SLEEPING], subprocess.PIPE
+    process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, preexec_fn=heed_ctrl_c)
+    assert process.stdout
+    assert process.stdout.readline() == "working\n"
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert output == "cleaned up\n"
+    assert "KeyboardInterrupt" in errors
+
+
+SLEEPING = """
+import asyncio
+from onnxlet_build.browser import run_apart
+
+async def work():
+    try:
+        print("working", flush=True)
+        await asyncio.sleep(600)
+    finally:
+        await asyncio.sleep(0.1)
+        print("cleaned up", flush=True)
+
+run_apart(work())
+"""
 
 
 def forever(source: str, target: str) -> list[onnx.NodeProto]:
