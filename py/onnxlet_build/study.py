@@ -349,7 +349,7 @@ def _converter() -> cattrs.Converter:
     converter = cattrs.Converter()
     converter.register_unstructure_hook(Path, str)
     converter.register_structure_hook(Path, lambda value, _: Path(value))
-    converter.register_structure_hook(Mapping[str, Any], lambda value, _: value)
+    converter.register_structure_hook_func(lambda kind: kind is object, lambda value, _: value)
     return converter
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .accuracy import Accuracy
-from .check import Finding
+from .findings import Finding
 
 __all__ = ["DEVICE_CLASSES", "ORIGINAL", "Candidate", "NodeError", "Proof", "Step", "Study"]
 
