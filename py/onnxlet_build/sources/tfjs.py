@@ -138,9 +138,14 @@ def _ends(topology: dict[str, Any], nodes: dict[str, TfNode]) -> dict[str, str]:
     """Name of each output -> what gives it: the signature's, or whatever no node takes."""
     signature = topology.get("signature") or (topology.get("userDefinedMetadata") or {}).get("signature") or {}
     if signature.get("outputs"):
-        return {key.partition(":")[0]: said["name"] for key, said in signature["outputs"].items()}
+        return {_plain_name(key): said["name"] for key, said in signature["outputs"].items()}
     taken = {reference.lstrip("^").partition(":")[0] for node in nodes.values() for reference in node.inputs}
     return {name: name for name, node in nodes.items() if name not in taken and node.op not in ("Const", "NoOp")}
+
+
+def _plain_name(reference: str) -> str:
+    """The name of an output for what TensorFlow calls "name:0"."""
+    return reference.removesuffix(":0").replace(":", "_")
 
 
 def _in_order(nodes: dict[str, TfNode], ends: list[str], name: str) -> list[TfNode]:
@@ -182,7 +187,7 @@ def _said_shapes(topology: dict[str, Any]) -> dict[str, list[int]]:
     """Shapes of the outputs that the signature gives; -1 for what is open."""
     outputs = (topology.get("signature") or {}).get("outputs") or {}
     return {
-        key.partition(":")[0]: [int(size.get("size", 0)) for size in said["tensorShape"].get("dim", ())]
+        _plain_name(key): [int(size.get("size", 0)) for size in said["tensorShape"].get("dim", ())]
         for key, said in outputs.items()
         if "tensorShape" in said
     }
@@ -214,8 +219,8 @@ def _trial(data: bytes, name: str) -> dict[str, Array]:
         shape = [
             size if isinstance(size, int) else 1 if axis == 0 else _DEFAULT_SIZE for axis, size in enumerate(arg.shape)
         ]
-        values = rng.random(shape)
-        feeds[arg.name] = values.astype({"tensor(float)": np.float32, "tensor(int32)": np.int32}.get(arg.type, bool))
+        numbers = rng.random(shape, np.float32) if arg.type == "tensor(float)" else np.ones(shape)  # 0 may divide
+        feeds[arg.name] = numbers.astype({"tensor(float)": np.float32, "tensor(int32)": np.int32}.get(arg.type, bool))
     try:
         answers = session.run(None, feeds)
     except Exception as error:  # onnxruntime's own exceptions derive from Exception only

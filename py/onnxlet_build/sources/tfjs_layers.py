@@ -121,8 +121,11 @@ def _resize(mode: str) -> Callable[[Converter, TfNode], Value]:
             coordinates, nearest = "half_pixel", "round_prefer_ceil"
         else:
             coordinates, nearest = "asymmetric", "floor"
-        name, sizes = c.first(c.value(node.inputs[0])), c.int64(node.inputs[1])
-        attributes = {"mode": mode, "coordinate_transformation_mode": coordinates, "axes": [2, 3]}
+        # All four sizes, not two with `axes`: ONNX Runtime 1.32 breaks those where it moves a transposition past them.
+        name = c.first(c.value(node.inputs[0]))
+        kept = c.graph.op("Shape", [name], start=0, end=2)
+        sizes = c.graph.op("Concat", [kept, c.int64(node.inputs[1])], axis=0)
+        attributes: dict[str, Any] = {"mode": mode, "coordinate_transformation_mode": coordinates}
         if mode == "nearest":
             attributes["nearest_mode"] = nearest
         return Value(first=c.op(node, "Resize", [name, "", "", sizes], **attributes))

@@ -96,7 +96,7 @@ def _cast(c: Converter, node: TfNode) -> Value:
     (name,), is_first = c.together(node.inputs)
     kinds = {"f": 1, "i": _INT32, "b": 9, "u": 2}
     dtype = dtype_of(node.type("DstT"))
-    to = {"float16": 10, "int64": _INT64}.get(dtype.name, kinds[dtype.kind])
+    to = 10 if dtype == np.float16 else kinds[dtype.kind]
     constant = c.value(node.inputs[0]).constant
     if constant is not None:
         return Value(constant=constant.astype(dtype))
@@ -128,8 +128,7 @@ def _reduce(op_type: str) -> Convert:
 def _arg_max(c: Converter, node: TfNode) -> Value:
     (axis,) = c.known_ints(node.inputs[1], "axis")
     best = c.graph.op("ArgMax", [c.plain(c.value(node.inputs[0]))], axis=axis, keepdims=0)
-    to = _INT64 if node.type("output_type", "DT_INT64") == "DT_INT64" else _INT32
-    return c.made(c.op(node, "Cast", [best], to=to))
+    return c.made(c.op(node, "Cast", [best], to=_INT32))
 
 
 def _concat(c: Converter, node: TfNode) -> Value:

@@ -20,7 +20,7 @@ _DTYPES = {
     "DT_FLOAT": np.float32,
     "DT_HALF": np.float16,
     "DT_INT32": np.int32,
-    "DT_INT64": np.int64,
+    "DT_INT64": np.int32,  # TensorFlow.js has no wider ones, and its weights are stored so
     "DT_BOOL": np.bool_,
     "DT_UINT8": np.uint8,
 }
