@@ -15,9 +15,9 @@ from onnxlet.errors import BuildError
 from .convert import MAX_IR, MAX_OPSET, Prepared, prepare
 from .findings import Finding, Subject, find
 from .footprint import Footprint, footprint
+from .formats import weight_format
 from .models import estimate_flop, infer_types, nodes, place, quantized
 from .places import Place, places
-from .formats import weight_format
 
 __all__ = ["Checked", "Finding", "check", "print_checked", "to_json"]
 
@@ -130,7 +130,7 @@ def _rows(checked: Checked) -> list[tuple[str, str]]:
         ("weights", f"{size.weights:,} bytes, {checked.format}" + (", quantized" if checked.quantized else "")),
         ("memory", f"{size.weights + size.activations:,} bytes in a run (open dimensions as 1{unknown})"),
         ("download", _download(size)),
-        ("cost", f"about {checked.flop / 1e6:,.3g} MFLOP a run"),
+        ("cost", f"about {checked.flop / 1e6:,.3g} MFLOP a run" if checked.flop >= 1000 else "under 0.001 MFLOP a run"),
         ("backend", checked.reason),
     ]
 

@@ -110,7 +110,9 @@ def _placement(subject: Subject) -> Iterator[Finding]:
             "note",
             f"without a kernel on WebGPU, so that tensors go to the CPU and back: {count} of {gpu.total} nodes, "
             f"{_listed(gpu.cpu)}",
-            "let the build optimize it; WebAssembly runs all of them",
+            "WebAssembly runs all of them; on WebGPU, DequantizeLinear reads 8-bit weights and Cast does not"
+            if quantized(subject.model)
+            else "let the build optimize it; WebAssembly runs all of them",
         )
     in_python = {name: count for name, count in wasm.python.items() if name.rpartition("::")[0] in RUNTIME_DOMAINS}
     if in_python:

@@ -70,9 +70,13 @@ def optimize(data: bytes, samples: Samples, folder: Path, report: Reporter, app:
     with report.step("Optimizing the model"), _Child(current, samples[:MAX_SAMPLES], app) as child:
         if child.refusal:
             return Optimized(data, (_untouched(data, f"left as it is: {child.refusal}"),))
+        suited = True
         for number, one in enumerate(PASSES):
+            if one.instead and (steps[-1].kept or not suited):
+                continue
             target = folder / f"step{number}.onnx"
             answer = child.ask({"step": number, "model": str(current), "target": str(target)})
+            suited = answer.pop("suited", True)
             step = Step(one.name, **answer) if "reason" in answer else Step(one.name, False, answer["ended"])
             steps.append(step)
             if step.kept:

@@ -1,7 +1,8 @@
 """What runs in the process of `optimize.py`: one pass at a time, restored, compared with the original, weighed.
 
 Reads one JSON object a line: first {"model", "samples", "app"}, then {"step", "model", "target"} for each pass. Answers
-each with a line: {} or {"refusal"}, then a `Step`'s fields but its name. What optimizers print goes nowhere.
+each with a line: {} or {"refusal"}, then a `Step`'s fields but its name, and whether the pass was "suited". What
+optimizers print goes nowhere.
 """
 
 import json
@@ -31,6 +32,10 @@ __all__: list[str] = []
 _GROWTH = 1.01
 _GROWTH_BYTES = 2048
 _WORTH = 0.99  # of the bytes, where no node was saved
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 class _Weighed:
@@ -72,14 +77,14 @@ class _Weighed:
         if brought := self.brings(before):
             return False, f"brings {brought}"
         if self.off_gpu > before.off_gpu:
-            return False, f"takes {self.off_gpu - before.off_gpu} more nodes off the GPU"
+            return False, f"takes {_many(self.off_gpu - before.off_gpu, 'node')} off the GPU"
         if self.bytes > before.bytes * _GROWTH + _GROWTH_BYTES:
             return False, f"makes the file {self.bytes - before.bytes:,} bytes larger"
         said = []
         if self.nodes < before.nodes:
-            said.append(f"{before.nodes - self.nodes} of {before.nodes} nodes fewer")
+            said.append(f"{_many(before.nodes - self.nodes, 'node')} fewer of {before.nodes}")
         if self.off_gpu < before.off_gpu:
-            said.append(f"{before.off_gpu - self.off_gpu} more nodes on the GPU")
+            said.append(f"{_many(before.off_gpu - self.off_gpu, 'node')} brought to the GPU")
         if self.bytes < before.bytes * _WORTH:
             said.append(f"{before.bytes - self.bytes:,} bytes fewer")
         if not said or (self.nodes > before.nodes and self.off_gpu == before.off_gpu):
@@ -88,7 +93,7 @@ class _Weighed:
 
 
 def _try(number: int, model: Path, target: Path, original: Original, proto: onnx.ModelProto) -> dict[str, Any]:
-    """One pass over a model. Returns: the fields of its `Step`."""
+    """One pass over a model. Returns: the fields of its `Step`, and whether the pass was suited where it was not."""
     before = _Weighed(model.read_bytes())
     fields = {"nodes_before": before.nodes, "nodes_after": before.nodes}
     fields |= {"bytes_before": before.bytes, "bytes_after": before.bytes}
@@ -96,7 +101,7 @@ def _try(number: int, model: Path, target: Path, original: Original, proto: onnx
         data = restore(PASSES[number].run(onnx.load(model)), proto).SerializeToString(deterministic=True)
         after = _Weighed(data)
     except Unsuited as unsuited:
-        return {"kept": False, "reason": str(unsuited), **fields}
+        return {"kept": False, "reason": str(unsuited), "suited": False, **fields}
     except Exception as error:  # whatever other people's optimizers raise
         said = (str(error).strip().splitlines() or [""])[0]
         return {"kept": False, "reason": f"it failed: {type(error).__name__}: {said}"[:300], **fields}

@@ -16,10 +16,15 @@ __all__ = ["PASSES", "Pass", "Unsuited"]
 
 
 class Pass(NamedTuple):
-    """A pass and its name in the report."""
+    """A pass and its name in the report.
+
+    Args:
+        instead: whether it is a lesser form of the pass before it, tried where that was suited and yet dropped.
+    """
 
     name: str
     run: Callable[[onnx.ModelProto], onnx.ModelProto]
+    instead: bool = False
 
 
 # Dead weight goes first, so that patterns are not broken by an Identity; fusions of whole attention layers before
@@ -27,7 +32,7 @@ class Pass(NamedTuple):
 PASSES = (
     Pass("dead weight", dead_weight.run),
     Pass("transformer fusions", transformer_fusions.run),
-    Pass("transformer fusions, no attention", transformer_fusions.without_attention),
+    Pass("transformer fusions, no attention", transformer_fusions.without_attention, instead=True),
     Pass("onnxslim", slim.run),
     Pass("ONNX Runtime, basic", onnxruntime_offline.basic),
     Pass("ONNX Runtime, extended", onnxruntime_offline.extended),
