@@ -33,6 +33,7 @@ def offers(operator: str, kind: DataType, opset: int = 21) -> list[str]:
         ("com.microsoft::FusedMatMul", DataType.FLOAT, ["wasm", "fallback"]),
         ("com.microsoft::NhwcFusedConv", DataType.FLOAT16, []),
         ("ai.onnx.ml::TreeEnsembleClassifier", DataType.FLOAT, ["wasm"]),
+        ("Dropout", DataType.FLOAT, ["wasm", "webgpu", "fallback"]),
         ("NoSuchOperator", DataType.FLOAT, []),
     ],
 )
