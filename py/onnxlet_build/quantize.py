@@ -232,9 +232,13 @@ class _Refused(Exception):
 def _made(run: _Run, recipe: Recipe, target: Path, empty: Candidate) -> Candidate:
     steps = [recipe.says]
     ranges: Ranges = {}
+    graph = run.graph()
+    kinds = {node.name: node.op_type for node in graph.nodes}
     if recipe.calibrated:
         ranges = _ranges(run, recipe, steps)
-    graph = run.graph()
+    elif recipe.name != "fp16-storage" and "Conv" in {kinds[name] for name in recipe.targets(graph, {})}:
+        ranges = run.ranges("minmax")
+        steps.append("biases of convolutions corrected for what rounding the weights adds to the means")
     nodes = recipe.targets(graph, ranges)
     if wide := len(recipe.targets(graph, {})) - len(nodes):
         steps.append(f"{wide} nodes stay in float32: their values do not fit, on the calibration samples")

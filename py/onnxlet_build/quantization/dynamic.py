@@ -5,13 +5,13 @@ ONNX Runtime Web has them all on WebAssembly, where they take half to a tenth of
 on WebGPU. Weights have a scale for each output channel; onnxruntime.quantization's ConvInteger has one for the tensor.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from onnx import NodeProto, TensorProto
 
 from .graphs import MICROSOFT, Graph, attributes
-from .integers import symmetric
+from .integers import mean_shift, symmetric
 from .linear import Linear, embedding, linear
 from .ranges import Ranges
 
@@ -45,7 +45,8 @@ def build(graph: Graph, names: Collection[str], ranges: Ranges) -> None:
         if layer := linear(graph, node):
             _linear(graph, layer)
         elif node.op_type == "Conv":
-            _conv(graph, node)
+            seen = ranges.get(node.input[0])
+            _conv(graph, node, seen.means if seen else ())
         elif node.op_type == "LSTM":
             _lstm(graph, node)
         else:
@@ -89,25 +90,27 @@ def _linear(graph: Graph, layer: Linear) -> None:
     _rescale(graph, layer.node, sums, graph.emit("Mul", [scale, weight_scale]), layer.bias)
 
 
-def _conv(graph: Graph, node: NodeProto) -> None:
+def _conv(graph: Graph, node: NodeProto, means: Sequence[float]) -> None:
     x, w = node.input[:2]
     bias = node.input[2] if len(node.input) > 2 else ""
+    weight = graph.weight(w)
+    assert weight is not None
+    integers, scales = symmetric(weight, axis=0)
+    shape = [-1, *[1] * (weight.ndim - 2)]
     quantized, scale, zero = _activations(graph, x)
 
-    def make() -> tuple[str, str, str, list[int]]:
-        weight = graph.weight(w)
-        assert weight is not None
-        integers, scales = symmetric(weight, axis=0)
-        shape = [-1, *[1] * (weight.ndim - 2)]
+    def make() -> tuple[str, str, str]:
         zero = graph.add(f"{w}/zero", np.int8(0))  # ConvInteger has one for the tensor
-        return graph.add(f"{w}/int8", integers), graph.add(f"{w}/scale", scales.reshape(shape)), zero, shape
+        return graph.add(f"{w}/int8", integers), graph.add(f"{w}/scale", scales.reshape(shape)), zero
 
-    weight, weight_scale, weight_zero, shape = graph.once(("int8", w), make)
-    sums = graph.emit("ConvInteger", [quantized, weight, zero, weight_zero], **attributes(node))
-    if bias and (values := graph.constant(bias)) is not None:
-        bias = graph.once((bias, "channels"), lambda: graph.add(f"{bias}/channels", values.reshape(shape)))
-    elif bias:
+    weight_name, weight_scale, weight_zero = graph.once(("int8", w), make)
+    sums = graph.emit("ConvInteger", [quantized, weight_name, zero, weight_zero], **attributes(node))
+    values = graph.constant(bias) if bias else np.zeros(len(weight), np.float32)
+    if values is None:
         bias = graph.emit("Reshape", [bias, graph.add(f"{bias}/shape", np.array(shape, np.int64))])
+    elif bias or means:
+        right = values - mean_shift(weight, integers, scales, means) if means else values
+        bias = graph.add(f"{bias or w}/bias", right.reshape(shape).astype(np.float32))
     _rescale(graph, node, sums, graph.emit("Mul", [scale, weight_scale]), bias)
 
 

@@ -18,6 +18,7 @@ __all__ = ["METHODS", "Histogram"]
 _HALF = 4096  # bins on each side of 0; the largest element falls into the upper half of them
 METHODS = ("minmax", "percentile", "entropy")
 _PERCENTILE = 99.99
+_SMALLEST_POWER = -100  # smaller values are counted as 0; 4096 / 2^-100 is still a float32
 _LEVELS = 128  # of int8 on one side of 0
 _CANDIDATES = 100  # thresholds that entropy looks at
 
@@ -29,14 +30,17 @@ class Histogram:
     Args:
         counts: int64 [2 * 4096]; None where only the bounds are wanted.
         power: bins reach from -2^power to 2^power.
+        sums: float64 [C] over the finite values [N, C, H, W]; elements: of each channel.
     """
 
     counts: Array | None = field(default_factory=lambda: np.zeros(2 * _HALF, np.int64))
-    power: int = -149  # below every float32
+    power: int = _SMALLEST_POWER
     low: float = math.inf
     high: float = -math.inf
     least: float = math.inf
     finite: bool = True
+    sums: Array | None = None
+    elements: int = 0
 
     def add(self, values: Array) -> None:
         """Count a float32 tensor's elements."""
@@ -53,11 +57,15 @@ class Histogram:
         if self.counts is None:
             return
         self._widen(math.frexp(max(-low, high))[1])
-        places = (flat * np.float32(math.ldexp(_HALF, -self.power))).astype(np.int32) if self.power < 120 else None
-        if places is None:  # the bins' number would leave float32
-            places = np.trunc(flat.astype(np.float64) * math.ldexp(_HALF, -self.power)).astype(np.int32)
+        places = (flat * np.float32(math.ldexp(_HALF, -self.power))).astype(np.int32)
         places -= flat < 0  # conversion rounds towards 0
         self.counts += np.bincount(np.clip(places + _HALF, 0, 2 * _HALF - 1), minlength=2 * _HALF)
+        if values.ndim == 4 and self.finite:
+            self._add_sums(values.sum(axis=(0, 2, 3), dtype=np.float64), values.size // values.shape[1])
+
+    def _add_sums(self, sums: Array, elements: int) -> None:
+        self.sums = sums if self.sums is None else self.sums + sums
+        self.elements += elements
 
     def merge(self, other: "Histogram") -> None:
         """Add what another one saw."""
@@ -67,6 +75,8 @@ class Histogram:
         if self.counts is not None and other.counts is not None:
             self._widen(other.power)
             self.counts += _joined(other.counts, self.power - other.power)
+        if other.sums is not None:
+            self._add_sums(other.sums, other.elements)
 
     def _widen(self, power: int) -> None:
         if power > self.power:
@@ -89,7 +99,8 @@ class Histogram:
             sides = self.counts[_HALF:] + self.counts[_HALF - 1 :: -1]  # by magnitude
             bins = _percentile_bins(sides) if method == "percentile" else _entropy_bins(sides)
             low, high = max(low, -bins * step), min(high, bins * step)
-        return Range(low, high, largest, self.least, self.finite)
+        means = () if self.sums is None else tuple(map(float, self.sums / self.elements))
+        return Range(low, high, largest, self.least, self.finite, means)
 
 
 def _least(flat: Array, low: float, high: float) -> float:

@@ -14,6 +14,7 @@ class Range(NamedTuple):
         largest: the largest magnitude that was seen, whatever the bounds.
         least: the smallest magnitude other than 0; inf where all elements were 0.
         finite: whether no element was NaN or infinite.
+        means: of each channel of [N, C, H, W]; empty where the value has none, or they were not wanted.
     """
 
     low: float
@@ -21,6 +22,7 @@ class Range(NamedTuple):
     largest: float
     least: float
     finite: bool = True
+    means: tuple[float, ...] = ()
 
 
 Ranges = Mapping[str, Range]  # by the value's name

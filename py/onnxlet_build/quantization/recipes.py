@@ -22,7 +22,7 @@ class Recipe:
         targets: names of the nodes that it can change.
         change: changes these nodes, all or some of them.
         measured: the change that is run natively to measure accuracy; None where it is `change`.
-        calibrated: whether it needs the ranges of the values.
+        calibrated: whether it needs the ranges of the values; without, those of convolutions' inputs correct biases.
         instead: the change for nodes that suffer from `change`; None leaves them in float32.
         left: what those nodes get, in words.
     """

@@ -6,7 +6,7 @@ that is twice as fast as int8 activations. The range of weights is not reduced t
 saturate, and the target has none of these.
 """
 
-from collections.abc import Collection, Set
+from collections.abc import Collection, Sequence, Set
 
 import numpy as np
 from onnx import NodeProto
@@ -14,7 +14,7 @@ from onnx import NodeProto
 from onnxlet.dtypes import Array
 
 from .graphs import Graph
-from .integers import Affine, affine, symmetric
+from .integers import Affine, affine, mean_shift, symmetric
 from .linear import Linear, linear
 from .ranges import Ranges
 
@@ -60,12 +60,13 @@ def build(graph: Graph, names: Collection[str], ranges: Ranges) -> None:
     near = _activations(graph, nodes, scales, exact)
     for node in nodes:
         scale = float(scales[node.input[0]].scale) if node.input[0] in scales else 0.0
+        means = ranges[node.input[0]].means if node.input[0] in ranges else ()
         for index, name in enumerate(node.input):
             node.input[index] = near.get(name, name)
         if layer := layers.get(node.name):
             _linear(graph, layer, scale)
         elif node.op_type == "Conv":
-            _conv(graph, node, scale)
+            _conv(graph, node, scale, means)
         elif node.op_type in _MANY and not folded.intersection(node.input):
             _constants(graph, node)
 
@@ -182,13 +183,18 @@ def _linear(graph: Graph, layer: Linear, x_scale: float) -> None:
     graph.replace(node, node.op_type, inputs)
 
 
-def _conv(graph: Graph, node: NodeProto, x_scale: float) -> None:
+def _conv(graph: Graph, node: NodeProto, x_scale: float, means: Sequence[float]) -> None:
     weight = graph.weight(node.input[1])
     assert weight is not None
-    bias = graph.constant(node.input[2]) if len(node.input) > 2 and node.input[2] else None
-    node.input[1], scale = _weight(graph, node.input[1], weight, 0, _floor(bias, x_scale), (node.input[1],))
+    given = node.input[2] if len(node.input) > 2 else ""
+    bias = graph.constant(given) if given else np.zeros(len(weight), np.float32)
+    stem, floor = node.input[1], _floor(bias, x_scale)
+    if bias is not None and means:
+        bias = bias - mean_shift(weight, *symmetric(weight, 0, floor), means)
+    node.input[1], scale = _weight(graph, stem, weight, 0, floor, (stem,))
     if bias is not None:
-        node.input[2] = _bias(graph, node.input[2], bias, x_scale * scale)
+        name = _bias(graph, given or stem, bias, x_scale * scale)
+        node.input[:] = [*node.input[:2], name]
 
 
 def _floor(bias: Array | None, x_scale: float) -> Array | float:

@@ -4,14 +4,15 @@ Products become MatMulNBits and embeddings GatherBlockQuantized, in blocks of 32
 ONNX Runtime Web's WebGPU kernels have. Convolutions read int8 through DequantizeLinear, with a scale for each channel.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
+import numpy as np
 from onnx import NodeProto
 
 from onnxlet.dtypes import Array
 
 from .graphs import MICROSOFT, Graph, attributes
-from .integers import BLOCK, blocks, symmetric
+from .integers import BLOCK, blocks, mean_shift, symmetric
 from .linear import embedding, linear
 from .ranges import Ranges
 
@@ -35,15 +36,15 @@ def targets_int4(graph: Graph, ranges: Ranges) -> list[str]:
 
 def build_int8(graph: Graph, names: Collection[str], ranges: Ranges) -> None:
     """Change these nodes' weights to 8 bits."""
-    _build(graph, names, 8)
+    _build(graph, names, 8, ranges)
 
 
 def build_int4(graph: Graph, names: Collection[str], ranges: Ranges) -> None:
     """Change these nodes' weights to 4 bits; of convolutions, for which there is no such kernel, to 8."""
-    _build(graph, names, 4)
+    _build(graph, names, 4, ranges)
 
 
-def _build(graph: Graph, names: Collection[str], bits: int) -> None:
+def _build(graph: Graph, names: Collection[str], bits: int, ranges: Ranges) -> None:
     for node in graph.nodes:
         if node.name not in names:
             continue
@@ -62,7 +63,8 @@ def _build(graph: Graph, names: Collection[str], bits: int) -> None:
             inputs = [integers, node.input[1], scales, zeros]
             graph.replace(node, "GatherBlockQuantized", inputs, domain=MICROSOFT, **settings)
         elif axis := _channels(graph, node):
-            node.input[1] = _dequantized(graph, node.input[1], axis - 1)
+            seen = ranges.get(node.input[0])
+            _convolution(graph, node, axis - 1, seen.means if seen and axis == 1 else ())
 
 
 def _has_blocks(graph: Graph, node: NodeProto) -> bool:
@@ -100,11 +102,19 @@ def _blocks(graph: Graph, stem: str, rows: Array, bits: int, key: tuple[object, 
     return made
 
 
-def _dequantized(graph: Graph, name: str, axis: int) -> str:
-    def make() -> str:
-        weight = graph.weight(name)
-        assert weight is not None
-        return graph.emit("DequantizeLinear", graph.add_int8(name, *symmetric(weight, axis)), axis=axis)
+def _convolution(graph: Graph, node: NodeProto, axis: int, means: Sequence[float]) -> None:
+    """Read the weight through DequantizeLinear, and take what that adds to the output's means off the bias."""
+    name = node.input[1]
+    weight = graph.weight(name)
+    assert weight is not None
+    integers, scales = symmetric(weight, axis)
 
-    made: str = graph.once(("channels", name, axis), make)
-    return made
+    def make() -> str:
+        return graph.emit("DequantizeLinear", graph.add_int8(name, integers, scales), axis=axis)
+
+    node.input[1] = graph.once(("channels", name, axis), make)
+    given = node.input[2] if len(node.input) > 2 else ""
+    bias = graph.constant(given) if given else np.zeros(len(weight), np.float32)
+    if means and bias is not None:
+        right = (bias - mean_shift(weight, integers, scales, means)).astype(np.float32)
+        node.input[:] = [*node.input[:2], graph.add(f"{given or name}/bias", right)]
