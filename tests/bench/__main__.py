@@ -105,9 +105,7 @@ def _start_plain(visitor: Visit) -> None:
     site = visitor.site
     shutil.copy(PAGES / "plain.js", visitor.folder / "plain.js")
     files = {kind: visitor.url(path) for kind, path in site["ort"]["wasm"].items()}
-    models = {
-        model["name"].removesuffix(".onnx"): model["variants"][0]["parts"][0] for model in site["models"].values()
-    }
+    models = {model["name"].removesuffix(".onnx"): _file(model) for model in site["models"].values()}
     visitor.page.evaluate(
         """async (start) => {
   const worker = new Worker("plain.js", { type: "module" });
@@ -119,6 +117,11 @@ def _start_plain(visitor: Visit) -> None:
 }""",
         {**files, "models": {name: visitor.url(path) for name, path in models.items()}},
     )
+
+
+def _file(model: dict[str, Any]) -> str:
+    """The file of a model that the app loads on WebAssembly."""
+    return model["variants"][model.get("choice", {}).get("wasm", 0)]["parts"][0]
 
 
 # ---- start: from navigation to the first prediction -------------------------------------------------------------
@@ -181,7 +184,7 @@ def _tutorial(folder: Path, site: Path) -> Path:
         shutil.copy(runtime.npm_file("ort", name), assets / "ort" / Path(name).name)
     manifest = json.loads((site / "site.json").read_bytes())
     (model,) = manifest["models"].values()
-    shutil.copy(site / model["variants"][0]["parts"][0], assets / "model.onnx")
+    shutil.copy(site / _file(model), assets / "model.onnx")
     shape = [size if isinstance(size, int) else 1 for size in model["inputs"][0]["shape"]]
     task = {"input": model["inputs"][0]["name"], "shape": shape, "output": model["outputs"][-1]["name"]}
     (assets / "task.json").write_text(json.dumps(task))
