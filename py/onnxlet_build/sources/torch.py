@@ -5,13 +5,9 @@ programs comes first; where it fails, the one that traces; where both do, the sa
 is, its outputs have to equal the module's on the example, on random data and on other sizes, or it does not count.
 """
 
-import io
-import logging
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +15,9 @@ import onnx
 
 from onnxlet.errors import BuildError
 
-from .exported import LEAST_DB, MAX_OPSET, Export, library, library_roots, portable, verify
+from .exported import LEAST_DB, MAX_OPSET, Export, library, library_roots, verify
 from .torch_inputs import Axes, Inputs, batch_axes, feeds, others_like, resized
+from .torch_ways import quiet, stripped, ways
 
 __all__ = ["Torch", "export", "open_file", "takes", "takes_file"]
 
@@ -92,11 +89,12 @@ def export(thing: Any, name: str) -> Export:
         inputs = _inputs(wanted, name)
         least_db = _least_db(inputs, name)
         axes = _axes(wanted, inputs, refusals)
-        for way in _ways(wanted, inputs, axes):
+        choices = [axes, {}] if wanted.dynamic is True and axes else [axes]  # axes that were named vary, or it fails
+        for way in ways(wanted.module, inputs, choices, wanted.opset):
             try:
-                with _quiet() as warned:
+                with quiet() as warned:
                     proto, limits = way.run()
-                    data = _stripped(proto, name)
+                    data = stripped(proto, name)
                 if limits and wanted.dynamic is True and way.axes:
                     raise BuildError(limits[0])
                 # A trace freezes branches and sizes that it warns of: then a few inputs prove little.
@@ -151,13 +149,6 @@ def _inputs(wanted: Torch, name: str) -> Inputs:
     return inputs
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
-    what: str
-    axes: Axes
-    run: Callable[[], tuple[onnx.ModelProto, list[str]]]  # with sentences on what the axes are limited to
-
-
 def _axes(wanted: Torch, inputs: Inputs, refusals: list[str]) -> Axes:
     """The axes that shall vary; says why a batch cannot."""
     if wanted.dynamic is not True or not isinstance(wanted.module, library("torch", "torch").nn.Module):
@@ -169,54 +160,6 @@ def _axes(wanted: Torch, inputs: Inputs, refusals: list[str]) -> Axes:
         refusals.append(f"the module itself takes no other batch ({_reason(error)})")
         return {}
     return axes
-
-
-def _ways(wanted: Torch, inputs: Inputs, axes: Axes) -> Iterator[_Way]:
-    """What to try, in this order. A person who named the axes gets them or an error."""
-    torch = library("torch", "torch")
-    names = {
-        "input_names": list(inputs.names),
-        "output_names": list(inputs.output_names),
-        "opset_version": wanted.opset,
-        "verbose": False,
-    }
-
-    def captured(module: Any, tensors: Sequence[Any] = (), axes: Axes | None = None) -> Any:
-        shapes = (tuple(dict(axes.get(n, {})) or None for n in inputs.names),) if axes else None
-        program = torch.onnx.export(module, tuple(tensors), dynamo=True, dynamic_shapes=shapes, **names)
-        return program.model_proto, _limits(program.exported_program, inputs.names)
-
-    def traced(axes: Axes) -> Any:
-        stream = io.BytesIO()
-        dynamic = {n: dict(a) for n, a in axes.items()}
-        tensors = tuple(tensor.clone() for tensor in inputs.tensors)
-        torch.onnx.export(inputs.call, tensors, stream, dynamo=False, dynamic_axes=dynamic, **names)
-        return onnx.load_model_from_string(stream.getvalue()), []
-
-    if isinstance(wanted.module, torch.export.ExportedProgram):
-        yield _Way("the axes of the exported program", {}, partial(captured, wanted.module))
-        return
-    for some in [axes, {}] if wanted.dynamic is True and axes else [axes]:
-        symbols = dict.fromkeys(symbol for by_axis in some.values() for symbol in by_axis.values())
-        what = f"{' and '.join(symbols)} of any size" if symbols else "every size fixed"
-        # A size of 1 would be taken for a constant, so the example is repeated.
-        tensors = resized(inputs, some, lambda _axis, size: max(size, 2))
-        yield _Way(what, some, partial(captured, inputs.call, tensors, some))
-        yield _Way(f"{what}, traced", some, partial(traced, some))
-
-
-def _limits(program: Any, names: Sequence[str]) -> list[str]:
-    """What the capture found that an axis must keep to, such as the side of a branch that the example took."""
-    ranges = {str(symbol): found for symbol, found in program.range_constraints.items()}
-    ours = dict(zip(program.graph_signature.user_inputs, names, strict=False))
-    said = {}
-    for node in program.graph.nodes:
-        for axis, size in enumerate(getattr(node.meta.get("val"), "shape", ()) if node.op == "placeholder" else ()):
-            found = ranges.get(str(size))
-            if found is not None and (bool(found.upper < 2**31) or bool(found.lower > 2)):
-                name = ours.get(node.name, node.name)
-                said[str(size)] = f'axis {axis} of input "{name}" must lie within {found.lower} and {found.upper}'
-    return list(said.values())
 
 
 def _verified(
@@ -261,24 +204,6 @@ def _least_db(inputs: Inputs, name: str) -> float:
     return HALF_DB if torch.float16 in kinds else LEAST_DB
 
 
-def _stripped(proto: onnx.ModelProto, name: str) -> bytes:
-    """Without the exporter's notes on every node: stack traces, with source lines and paths of this machine."""
-    for graph in (proto.graph, *proto.functions):
-        _strip(graph)
-    return portable(proto, name)
-
-
-def _strip(graph: onnx.GraphProto | onnx.FunctionProto) -> None:
-    for value in graph.value_info:
-        value.ClearField("metadata_props")
-    for node in graph.node:
-        node.ClearField("metadata_props")
-        node.ClearField("doc_string")
-        for attribute in node.attribute:
-            for inner in (attribute.g, *attribute.graphs):
-                _strip(inner)
-
-
 @contextmanager
 def _evaluating(module: Any) -> Iterator[None]:
     """Eval mode inside; afterwards each part is back in its own mode."""
@@ -292,24 +217,6 @@ def _evaluating(module: Any) -> Iterator[None]:
     finally:
         for part, mode in zip(parts, modes, strict=True):
             part.training = mode
-
-
-@contextmanager
-def _quiet() -> Iterator[list[str]]:
-    """Gather the tracer's warnings; drop the others, and what torch prints and logs on the way."""
-    torch = library("torch", "torch")
-    warned: list[str] = []
-    level = logging.root.manager.disable
-    logging.disable(logging.ERROR)
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-                yield warned
-            found = [str(w.message).splitlines()[0] for w in caught if issubclass(w.category, torch.jit.TracerWarning)]
-            warned += dict.fromkeys(f"the trace warned: {text}" for text in found)
-    finally:
-        logging.disable(level)
 
 
 def _reason(error: BaseException) -> str:
