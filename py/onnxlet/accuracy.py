@@ -168,7 +168,8 @@ def strays(found: Accuracy, expected: Accuracy) -> str:
     if found.fault:
         return found.fault
     if found.snr_db < min(SAME_DB, expected.snr_db - DRIFT_DB):
-        return f"{found.snr_db:.1f} dB, expected {expected.snr_db:.1f} dB"
+        wanted = f"{expected.snr_db:.1f} dB" if math.isfinite(expected.snr_db) else "no difference"
+        return f"{found.snr_db:.1f} dB, expected {wanted}"
     if found.top1 is not None and expected.top1 is not None and found.top1 < expected.top1 / 2:
         return f"{found.top1:.1%} equal best classes, expected {expected.top1:.1%}"
     return ""
