@@ -56,7 +56,8 @@ class Histogram:
         self.least = min(self.least, _least(flat, low, high))
         if self.counts is None:
             return
-        self._widen(math.frexp(max(-low, high))[1])
+        largest = max(-low, high)
+        self._widen(math.frexp(largest)[1] if largest else _SMALLEST_POWER)
         places = (flat * np.float32(math.ldexp(_HALF, -self.power))).astype(np.int32)
         places -= flat < 0  # conversion rounds towards 0
         self.counts += np.bincount(np.clip(places + _HALF, 0, 2 * _HALF - 1), minlength=2 * _HALF)

@@ -21,7 +21,7 @@ __all__ = ["Found", "search", "suspects"]
 # Suspects are judged on few samples: they only have to be put in order.
 _JUDGE_SAMPLES = 4
 # A model with more nodes is searched in groups of neighbours, each changed as one.
-_MOST_SUSPECTS = 48
+_MOST_SUSPECTS = 64
 # With more than this share left out, little of the variant remains.
 _MOST = 0.5
 # They move or bend what others compute, and have no error of their own worth a run.

@@ -1,5 +1,7 @@
 """Small models to quantize, and samples for them."""
 
+import itertools
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,7 +41,7 @@ def mlp(sizes: Sequence[int] = (784, 128, 64, 10), seed: int = 0) -> bytes:
     """Gemm with transB and Relu, as PyTorch exports it."""
     random = np.random.default_rng(seed)
     nodes, constants, value = [], {}, "x"
-    for i, (k, n) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
+    for i, (k, n) in enumerate(itertools.pairwise(sizes)):
         constants[f"w{i}"] = random.normal(size=(n, k)) * np.sqrt(2 / k)
         constants[f"b{i}"] = random.normal(size=n) * 0.1
         last = i == len(sizes) - 2
@@ -118,8 +120,6 @@ def case(name: str) -> bytes:
 
 def expected(name: str) -> tuple[dict[str, Array], dict[str, Array]]:
     """Its feeds and what is right."""
-    import json
-
     run = json.loads((CASES / f"{name}.json").read_text())["runs"][0]
     return _arrays(run["inputs"]), _arrays(run["expected"])
 

@@ -195,7 +195,7 @@ def test_an_unknown_recipe_and_an_unknown_method_are_named(tmp_path: Path, execu
     samples = Samples()
     with pytest.raises(BuildError, match="recipe 'int3': there is no such one; expected one of fp16, fp16-storage"):
         run(mlp(), samples, samples, tmp_path, executor, "int3")
-    with pytest.raises(BuildError, match="calibration method 'max': .* minmax, percentile, entropy"):
+    with pytest.raises(BuildError, match=r"calibration method 'max': .* minmax, percentile, entropy"):
         run(mlp(), samples, samples, tmp_path, executor, method="max")
 
 
