@@ -14,6 +14,7 @@ from onnxlet.dtypes import Array
 from onnxlet.errors import BuildError
 
 from ..samples import Feeds
+from . import boosting
 
 __all__ = ["Columns", "column_of", "raw_steps", "read_columns", "tree_thresholds"]
 
@@ -227,6 +228,10 @@ def _splits(estimator: Any) -> Iterator[tuple[Array, Array]]:
     estimator = getattr(estimator, "best_estimator_", estimator)
     if hasattr(estimator, "steps"):
         estimator = estimator.steps[-1][1]
+    if boosting.takes(estimator):
+        for feature, values in boosting.read(estimator, type(estimator).__name__).forest.thresholds.items():
+            yield np.full(len(values), feature), np.array(sorted(values))
+        return
     if hasattr(estimator, "tree_"):
         split = estimator.tree_.children_left != -1
         yield estimator.tree_.feature[split], estimator.tree_.threshold[split]

@@ -6,6 +6,7 @@ of most others. The arithmetic is in float32, unless rows on the thresholds of t
 
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,6 @@ from .sklearn_graph import converted
 
 __all__ = ["export", "open_file", "takes", "takes_file"]
 
-_LEAST_DB = 80.0
 _ROWS = 300
 _BORDER_ROWS = 1000
 # A row is another one when a number of it is off by more: a leaf of one tree in a thousand is.
@@ -89,26 +89,7 @@ def export(thing: Any, name: str) -> Export:
         rows = columns.random_rows(_ROWS)
         if example is not None:
             rows = _with_example(rows, example)
-        border = _border(estimator, columns)
-        try:
-            made = _make(estimator, columns, rows, border, name, source, double=False)
-        except BuildError as error:
-            made, failed = None, error
-        notes = []
-        if made is None or made.off:
-            try:
-                exact = _make(estimator, columns, rows, border, name, source, double=True)
-            except BuildError:
-                if made is None:
-                    raise failed from None
-            else:
-                if made is None:
-                    notes.append("computes in float64: in float32 its answers differ from scikit-learn's")
-                    made = exact
-                elif exact.off < made.off:
-                    lost = f"{made.off} of {_BORDER_ROWS} rows on thresholds of its trees go another way"
-                    notes.append(f"computes in float64: in float32 {lost}")
-                    made = exact
+        made, notes = _best(estimator, columns, rows, _border(estimator, columns), name, source)
     if made.off:
         notes.append(
             f"{made.off} of {_BORDER_ROWS} rows made to lie on thresholds of its trees go another way than in "
@@ -136,6 +117,29 @@ def _check_fitted(estimator: Any, name: str) -> None:
         raise BuildError(f"{name}: {error}; let model() return a fitted estimator") from error
 
 
+def _best(
+    estimator: Any, columns: Columns, rows: list[Array], border: list[Array] | None, name: str, source: str
+) -> tuple[_Made, list[str]]:
+    """The estimator in float32, or in float64 where that is nearer; and why."""
+    made = None
+    with suppress(BuildError):  # float64 may do; where it does not either, its error says the same
+        made = _make(estimator, columns, rows, border, name, source, double=False)
+        if not made.off:
+            return made, []
+    try:
+        exact = _make(estimator, columns, rows, border, name, source, double=True)
+    except BuildError:
+        if made is None:
+            raise
+        return made, []
+    if made is None:
+        return exact, [f"computes in float64: in float32 its answers differ from those of {source}"]
+    if exact.off < made.off:
+        lost = f"{made.off} of {_BORDER_ROWS} rows on thresholds of its trees go another way"
+        return exact, [f"computes in float64: in float32 {lost}"]
+    return made, []
+
+
 def _make(
     estimator: Any,
     columns: Columns,
@@ -148,8 +152,8 @@ def _make(
 ) -> _Made:
     data = converted(estimator, columns, name, double=double)
     feeds, expected, unknown = _clear_cut(estimator, columns, rows, data, name)
-    verified = verify(data, [feeds], [expected], name=name, source=source, least_db=_LEAST_DB)
-    verified = verified.replace("1 input", f"{len(next(iter(feeds.values()))):,} rows", 1)
+    verified = verify(data, [feeds], [expected], name=name, source=source)
+    verified += f", {len(expected[0]):,} rows"
     if border is None:
         return _Made(data, verified, 0, unknown)
     feeds, expected, _ = _clear_cut(estimator, columns, border, data, name)
@@ -182,6 +186,7 @@ def _clear_cut(
         elif output.name in ("probabilities", "scores") and wanted.ndim == 2 and wanted.shape[1] > 1:
             even |= np.ptp(np.sort(wanted, axis=1)[:, -2:], axis=1) <= _ATOL
         expected.append(wanted)
+    even &= not even.all()
     return {key: value[~even] for key, value in feeds.items()}, [e[~even] for e in expected], tuple(unknown)
 
 

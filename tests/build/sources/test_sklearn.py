@@ -81,9 +81,6 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "votes": lambda: ensemble.VotingClassifier(
         [("a", linear_model.LogisticRegression()), ("b", tree.DecisionTreeClassifier())], voting="soft"
     ).fit(IRIS, KIND),
-    "LightGBM in a pipeline": lambda: make_pipeline(
-        StandardScaler(), lgb.LGBMClassifier(n_estimators=5, verbose=-1, n_jobs=1)
-    ).fit(IRIS, KIND),
     "XGBoost in a pipeline": lambda: make_pipeline(SimpleImputer(), xgb.XGBRegressor(n_estimators=5, n_jobs=1)).fit(
         DIABETES, PROGRESS
     ),
@@ -119,11 +116,20 @@ def test_rows_on_thresholds_and_one_step_beside_them_take_the_same_branch(kind: 
     assert not made.notes
 
 
-@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler(), make_pipeline(StandardScaler(), PCA(3))])
-def test_what_comes_before_trees_is_computed_in_float64_where_float32_takes_other_branches(scaler: Any) -> None:
-    steps = scaler.steps if hasattr(scaler, "steps") else [("scaler", scaler)]
-    model = make_pipeline(*(step for _, step in steps), ensemble.RandomForestClassifier(20, random_state=0))
-    made = export(model.fit(IRIS, KIND), "m")
+SCALED: dict[str, Callable[[], Any]] = {
+    "a forest": lambda: make_pipeline(StandardScaler(), ensemble.RandomForestClassifier(20, random_state=0)),
+    "a forest over components": lambda: make_pipeline(
+        MinMaxScaler(), PCA(3), ensemble.RandomForestClassifier(20, random_state=0)
+    ),
+    "histograms": lambda: make_pipeline(StandardScaler(), ensemble.HistGradientBoostingClassifier(max_iter=8)),
+    "LightGBM": lambda: make_pipeline(StandardScaler(), lgb.LGBMClassifier(n_estimators=8, verbose=-1, n_jobs=1)),
+    "XGBoost": lambda: make_pipeline(StandardScaler(), xgb.XGBClassifier(n_estimators=8, n_jobs=1)),
+}
+
+
+@pytest.mark.parametrize("kind", SCALED)
+def test_what_comes_before_trees_is_computed_in_float64_where_float32_takes_other_branches(kind: str) -> None:
+    made = export(SCALED[kind]().fit(IRIS, KIND), kind)
     assert made.verified.endswith("so do 1000 of 1000 rows on thresholds of its trees")
     assert "computes in float64: in float32" in made.notes[0]
     assert {i.type for i in InferenceSession(made.data).get_inputs()} == {"tensor(float)"}
