@@ -184,6 +184,7 @@ def test_names_are_read_as_python_writes_them_and_nothing_is_run(names: str, exp
 # ------------------------------------------------------------------------------------------------ letterbox and back
 
 
+@settings(deadline=None)  # a busy machine is no fault of the letterbox
 @given(st.integers(1, 3000), st.integers(1, 3000), st.sampled_from([(640, 640), (416, 320), (64, 96)]))
 def test_a_letterbox_lies_where_ultralytics_puts_it(width: int, height: int, size: tuple[int, int]) -> None:
     """Source: ultralytics' LetterBox, which rounds margins of half a pixel down at the left and the top."""
