@@ -43,8 +43,7 @@ def test_int8_with_a_batch_of_four_gives_torchs_classes_natively_and_in_chromium
 
     made = source("mlp")
     four = made.digits()[0][-4:]
-    with torch.no_grad():
-        expected = made.network()(torch.from_numpy(four)).argmax(1).numpy()
+    expected = made.network()(torch.from_numpy(four)).argmax(1).numpy()
     (model,) = json.loads((classic / "site.json").read_bytes())["models"].values()
     variant = model["variants"][model["choice"]["wasm"]]
     assert variant["name"] == "int8-dynamic"
