@@ -117,14 +117,16 @@ class _Series:
     limit_s: float
 
     async def prove(self, variants: Sequence[str], backends: Sequence[str], done: Callable[[], None]) -> list[Proof]:
-        proofs = []
+        """Variants that will be compared with each other run close together: a machine has slow minutes."""
+        found: dict[tuple[str, str], Proof] = {}
         async with self.lab.open():
-            for variant in variants:
-                for backend in backends:
-                    facts = await self._adapter() if backend == "webgpu" else {}
-                    proofs.append(Proof(variant, backend, **{**facts, **await self._attempt(variant, backend, facts)}))
+            for backend in backends:
+                facts = await self._adapter() if backend == "webgpu" else {}
+                for variant in variants:
+                    proof = Proof(variant, backend, **{**facts, **await self._attempt(variant, backend, facts)})
+                    found[variant, backend] = proof
                     done()
-        return proofs
+        return [found[variant, backend] for variant in variants for backend in backends]
 
     async def _adapter(self) -> dict[str, Any]:
         adapter = await self.lab.adapter()
