@@ -188,6 +188,7 @@ def quantized(folder: Path, executor: Executor) -> list[Candidate]:
     return quantize(*given, Reporter(quiet=True), wanted=["int8-static"])
 
 
+@pytest.mark.usefixtures("small_too")
 def test_a_cluster_that_loses_a_worker_gives_the_same_variant_as_this_machine(
     tmp_path: Path, executor: Executor, cluster: tuple[str, list[subprocess.Popen[bytes]]]
 ) -> None:

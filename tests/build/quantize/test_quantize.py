@@ -100,6 +100,7 @@ def test_each_node_is_compared_with_the_originals(variants: dict[str, Candidate]
     assert all(20 < error.snr_db < 60 for error in errors)
 
 
+@pytest.mark.usefixtures("small_too")
 def test_a_budget_that_needs_it_leaves_the_worst_nodes_in_float(tmp_path: Path, executor: Executor) -> None:
     calibration, evaluation = images(tmp_path / "c", 8), images(tmp_path / "e", 8, seed=2)
     out = tmp_path / "out"
@@ -119,6 +120,7 @@ def test_a_budget_that_needs_it_leaves_the_worst_nodes_in_float(tmp_path: Path, 
     ]
 
 
+@pytest.mark.usefixtures("small_too")
 def test_what_is_left_in_float_is_float_in_the_runtime_too(tmp_path: Path, executor: Executor) -> None:
     """ONNX Runtime quantizes float convolutions behind a DequantizeLinear with one scale for the tensor."""
     from onnxlet_build.quantization.evaluate import variant
@@ -204,6 +206,7 @@ def test_without_samples_nothing_is_claimed(tmp_path: Path, executor: Executor) 
         run(mlp(), Samples(), Samples(), tmp_path / "out", executor)
 
 
+@pytest.mark.usefixtures("small_too")
 @pytest.mark.parametrize("method", ["minmax", "percentile", "entropy"])
 def test_the_calibration_method_can_be_chosen(tmp_path: Path, executor: Executor, method: str) -> None:
     samples = images(tmp_path / "e", 4)

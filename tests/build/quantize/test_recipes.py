@@ -207,3 +207,9 @@ def test_static_models_keep_to_operators_that_the_page_reads() -> None:
     proto = onnx.load_model_from_string(base)
     assert proto.ir_version <= 13
     assert all(imported.version <= 26 for imported in proto.opset_import)
+
+
+def test_convolutions_of_few_products_stay_in_float_in_the_static_form() -> None:
+    targets = RECIPES["int8-static"].targets(Graph(prepare(cnn())), {})
+    assert {"project0", "project1", "head"} <= set(targets)
+    assert not {"stem", "depth0", "expand0"} & set(targets)
