@@ -76,6 +76,7 @@ def signature(data: bytes) -> dict[str, Any]:
     return {arg.name: (arg.type, arg.shape) for arg in (*session.get_inputs(), *session.get_outputs())}
 
 
+@pytest.mark.filterwarnings("ignore:__array__ implementation")
 def test_a_model_made_on_another_backend_is_exported_and_answers_as_there(
     made: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
