@@ -49,6 +49,7 @@ _INTEGER = {
     "MatMulNBits",
 }
 _INTEGER |= {"MatMulBnb4", "GatherBlockQuantized", "QGemm", "QAttention"}
+_SMALL = {"fp16", "bfloat16", "int8", "int4", "uint4"}
 _INTEGER_PREFIXES = ("QLinear", "DynamicQuantize")
 
 Score = Callable[[Path], float]
@@ -117,10 +118,11 @@ def _ready(data: bytes) -> str:
         for node in onnx.load_model_from_string(data).graph.node
         if node.op_type in _INTEGER or node.op_type.startswith(_INTEGER_PREFIXES)
     )
-    if not found:
-        return ""
-    op_type, count = found.most_common(1)[0]
-    return f"it is quantized already ({count} {op_type}): it ships as it came"
+    if found:
+        op_type, count = found.most_common(1)[0]
+        return f"it is quantized already ({count} {op_type}): it ships as it came"
+    kind = weight_format(protobuf.load(data))
+    return f"most of its weights are {kind} already: it ships as it came" if kind in _SMALL else ""
 
 
 def _check_disk(folder: Path, size: int) -> None:

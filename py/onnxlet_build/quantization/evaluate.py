@@ -129,6 +129,8 @@ def variant(data: bytes, recipe: str, nodes: Collection[str], ranges: Ranges, *,
     (known.measured if measured and known.measured else known.change)(graph, nodes, ranges)
     if known.instead and rest:
         known.instead(graph, rest, ranges)
+    if known.others:
+        known.others(graph, [node.name for node in graph.nodes if node.name not in rest.union(nodes)], ranges)
     return graph.finish()
 
 

@@ -25,6 +25,7 @@ class Recipe:
         calibrated: whether it needs the ranges of the values; without, those of convolutions' inputs correct biases.
         instead: the change for nodes that suffer from `change`; None leaves them in float32.
         left: what those nodes get, in words.
+        others: the change for all nodes that are no targets, or stay in float32.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Recipe:
     calibrated: bool = False
     instead: Change | None = None
     left: str = "stay in float32"
+    others: Change | None = None
 
 
 _PRODUCTS = "no MatMul, Gemm{more} with a constant float32 weight"
@@ -65,6 +67,7 @@ RECIPES = {
             _PRODUCTS.format(more=", Conv, LSTM or Gather"),
             dynamic.targets,
             dynamic.build,
+            others=half.build_storage,
         ),
         Recipe(
             "int8-static",
@@ -73,6 +76,7 @@ RECIPES = {
             static.targets,
             static.build,
             calibrated=True,
+            others=half.build_storage,
         ),
         Recipe(
             "int8-weights",
@@ -80,6 +84,7 @@ RECIPES = {
             _PRODUCTS.format(more=", Conv or Gather") + " of some size",
             weights.targets_int8,
             weights.build_int8,
+            others=half.build_storage,
         ),
         Recipe(
             "int4-weights",
@@ -89,6 +94,7 @@ RECIPES = {
             weights.build_int4,
             instead=weights.build_int8,
             left="have 8 bits",
+            others=half.build_storage,
         ),
     )
 }

@@ -184,6 +184,23 @@ def test_a_model_that_is_quantized_already_is_left_alone(
     }
 
 
+def test_weights_that_are_scaled_without_the_operators_for_it_count_as_quantized(
+    tmp_path: Path, executor: Executor
+) -> None:
+    nodes = [
+        helper.make_node("Cast", ["q"], ["f"], to=onnx.TensorProto.FLOAT),
+        helper.make_node("Mul", ["f", "s"], ["w"]),
+        helper.make_node("MatMul", ["x", "w"], ["y"]),
+    ]
+    data = onnx.load_model_from_string(model(nodes, {"x": ["batch", 784]}, ["y"], {"s": np.ones(64)}))
+    data.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((784, 64), np.int8), "q"))
+    samples = rows(tmp_path / "e", 1)
+    found = run(data.SerializeToString(), samples, samples, tmp_path / "out", executor)
+    assert {candidate.refused for candidate in found.values()} == {
+        "most of its weights are int8 already: it ships as it came"
+    }
+
+
 def test_operators_that_native_onnx_runtime_lacks_refuse_every_recipe(tmp_path: Path, executor: Executor) -> None:
     node = helper.make_node("Mine", ["x"], ["y"], domain="my.own")
     data = onnx.load_model_from_string(model([node], {"x": [1, 4]}, ["y"], {}))
