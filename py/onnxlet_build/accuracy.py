@@ -1,4 +1,4 @@
-"""How much worse than the original a variant may be. How near it is, the core measures: in the build and in the page."""
+"""How much worse than the original a variant may be. How near it is, the core measures, in build and page alike."""
 
 import math
 from dataclasses import dataclass

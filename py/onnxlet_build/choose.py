@@ -1,5 +1,6 @@
 """Which variant each kind of device loads: the smallest within 10% of the fastest, among those that are right there."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -61,15 +62,19 @@ class _Runner:
         return found | {"Python"} if placement.get("parts") else found
 
 
-def choose(candidates: Sequence[Candidate], proofs: Sequence[Proof], budget: Budget) -> Choice:
+def choose(
+    candidates: Sequence[Candidate], proofs: Sequence[Proof], budget: Budget, *, smallest: bool = False
+) -> Choice:
     """Choose a variant for each device class.
 
     Args:
         candidates: ORIGINAL among them.
         proofs: of the same candidates, by `parity.prove`.
         budget: how far a variant may be from the original.
+        smallest: whatever its time, instead of the smallest within 10% of the fastest.
     Raises: BuildError: there is no original.
     """
+    near = math.inf if smallest else NEAR
     original = next((c for c in candidates if c.name == ORIGINAL and c.path), None)
     if original is None or original.path is None:
         raise BuildError("the original model is not among the candidates, so there is nothing to compare them with")
@@ -81,9 +86,9 @@ def choose(candidates: Sequence[Candidate], proofs: Sequence[Proof], budget: Bud
         if device == "python":
             chosen, reason = _for_python(original, runners[backend], proofs, budget)
         elif backend == "webgpu":
-            chosen, reason = _for_gpu(runners[backend], half=device == "webgpu-f16")
+            chosen, reason = _for_gpu(runners[backend], near, half=device == "webgpu-f16")
         else:
-            chosen, reason = _fastest(runners[backend])
+            chosen, reason = _fastest(runners[backend], near)
         if chosen:
             by_class[device] = chosen.name
         reasons[device] = reason or _why_none(proofs, backend, budget, candidates)
@@ -127,13 +132,13 @@ def _runners(candidates: Sequence[Candidate], proofs: Sequence[Proof], backend: 
     ]
 
 
-def _fastest(runners: Sequence[_Runner]) -> tuple[Candidate | None, str]:
-    """The smallest within 10% of the fastest."""
+def _fastest(runners: Sequence[_Runner], near: float) -> tuple[Candidate | None, str]:
+    """The smallest of those that take at most `near` times what the fastest takes."""
     if not runners:
         return None, ""
     fastest = min(runners, key=lambda runner: runner.warm_ms)
-    near = [runner for runner in runners if runner.warm_ms <= fastest.warm_ms * NEAR]
-    chosen = min(near, key=lambda runner: (runner.candidate.bytes, runner.warm_ms))
+    fast = [runner for runner in runners if runner.warm_ms <= fastest.warm_ms * near]
+    chosen = min(fast, key=lambda runner: (runner.candidate.bytes, runner.warm_ms))
     text = f"{chosen.candidate.name}: {_bytes(chosen)}, {chosen.warm_ms:.3g} ms a run"
     if chosen is not fastest:
         text += f"; {fastest.candidate.name} takes {fastest.warm_ms:.3g} ms and has {_bytes(fastest)}"
@@ -143,13 +148,13 @@ def _fastest(runners: Sequence[_Runner]) -> tuple[Candidate | None, str]:
     return chosen.candidate, text
 
 
-def _for_gpu(runners: Sequence[_Runner], *, half: bool) -> tuple[Candidate | None, str]:
+def _for_gpu(runners: Sequence[_Runner], near: float, *, half: bool) -> tuple[Candidate | None, str]:
     """The same for a GPU; by size alone where the processor emulated it, because times mean nothing there."""
     usable = [r for r in runners if not _needs_half(r.candidate) or (half and r.proofs[0].f16)]
     if not usable:
         return None, ""
     if not any(runner.proofs[0].emulated for runner in usable):
-        return _fastest(usable)
+        return _fastest(usable, near)
     original = next((r for r in usable if r.candidate.name == ORIGINAL), None)
     # What the processor does of shapes it does for the original too; integer kernels are a variant's own.
     allowed = original.on_cpu if original else set()

@@ -1,5 +1,6 @@
 """The throwaway site in which variants are proven: one app a variant, all of them proof_app/app.py."""
 
+import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ __all__ = ["ProofSite", "write_proof_site"]
 APP = Path(__file__).parent / "proof_app"
 MODULE = "__proof__"
 VARIANT = "__variant__.onnx"  # as app.py opens it
+THREADED_CORES = 4  # a page takes half of the cores (engine.js), which must leave two threads to prove anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,7 @@ def write_proof_site(
         "ort": write_ort(tree, runtime, "", True, report),
         "models": models.entries,
         "apps": apps,
+        "cores": max(THREADED_CORES, os.cpu_count() or 1),
     }
     write_web(tree, runtime)
     tree.page("site.json", safe_json(site))

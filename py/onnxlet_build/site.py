@@ -14,7 +14,6 @@ from onnxlet.errors import BuildError
 
 from . import paths
 from .browser import version_of
-from .choose import choose
 from .inspect_app import Inspected, inspect_app
 from .manifest import CLOUDFLARE_LIMIT_BYTES, Tree, safe_names
 from .packages import Package, forget_resolved, resolve
@@ -207,8 +206,7 @@ def _add(models: SiteModels, file: Path, found: Study, settings: Settings) -> st
     """Write what was chosen of a model's variants; the model itself where nobody has proven any."""
     if not found.proofs:
         return models.add(file)
-    choice = choose(found.candidates, found.proofs, settings.budget)
-    return models.add(file, found.candidates, found.proofs, choice, found.references)
+    return models.add(file, found.candidates, found.proofs, settings.choose(found), found.references)
 
 
 def _unique(names: Sequence[str]) -> list[str]:

@@ -25,7 +25,7 @@ from . import paths
 from .accuracy import Accuracy, Budget
 from .browser import version_of
 from .check import check
-from .choose import choose
+from .choose import Choice, choose
 from .convert import Prepared, prepare
 from .fetch import sha256
 from .formats import weight_format
@@ -53,12 +53,18 @@ class Settings:
         wanted: names of recipes; none for the original only.
         calibration: a folder of samples, instead of the app's own.
         chromium: proves the variants; None where there is none, or none is wanted.
+        smallest: choose by size alone, among those that are right.
     """
 
     wanted: tuple[str, ...] = ()
     budget: Budget = field(default_factory=Budget)
     calibration: Path | None = None
     chromium: Path | None = None
+    smallest: bool = False
+
+    def choose(self, found: Study) -> Choice:
+        """What each device class loads of a study's variants."""
+        return choose(found.candidates, found.proofs, self.budget, smallest=self.smallest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +155,9 @@ def study(
         folder.mkdir(parents=True)
         found = _Work(path, prepared, evidence, settings, folder, report, executor, runtime).study()
         _keep(found, kept)
+    if found.proofs:
+        chosen = settings.choose(found)
+        found = replace(found, choice=chosen.by_class, reasons=chosen.reasons)
     return replace(found, name=path.name, app=evidence.app, source=evidence.source, verified=evidence.verified)
 
 
@@ -257,12 +266,9 @@ class _Work:
                 chromium=self._settings.chromium,
                 app=evidence.inspected,
             )
-        chosen = choose(found.candidates, proofs, self._settings.budget)
         outputs = sorted((folder / "expected").glob("*.npz"))
         references = tuple(zip(evidence.evaluation.paths, outputs, strict=False))[:MOST_REFERENCES]
-        return replace(
-            found, proofs=tuple(proofs), choice=chosen.by_class, reasons=chosen.reasons, references=references
-        )
+        return replace(found, proofs=tuple(proofs), references=references)
 
     @property
     def _score(self) -> Callable[[Path], float] | None:

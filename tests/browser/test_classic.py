@@ -22,8 +22,9 @@ def classic(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One command: train, export, quantize, prove in Chromium, write the site."""
     folder = tmp_path_factory.mktemp("classic")
     shutil.copytree(APPS / "mlp", folder / "mlp")
-    command = [sys.executable, "build.py", str(folder / "mlp"), "--variants", "int8-dynamic", "--out"]
-    done = subprocess.run([*command, str(folder / "dist")], cwd=ROOT, capture_output=True, text=True, timeout=900)
+    options = ["--variants", "int8-dynamic", "--prefer", "size", "--out", str(folder / "dist")]
+    command = [sys.executable, "build.py", str(folder / "mlp"), *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder / "dist"
 

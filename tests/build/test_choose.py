@@ -60,6 +60,13 @@ def test_the_smallest_within_a_tenth_of_the_fastest_is_chosen() -> None:
     assert choice.right["int4"] == ("wasm",)
 
 
+def test_whoever_prefers_size_gets_the_smallest_that_is_right() -> None:
+    candidates = [candidate(ORIGINAL, 400), candidate("int8", 110), candidate("wrong", 20)]
+    proofs = [*ORIGINALS, proof("int8", "wasm", 50.0, INT8), proof("wrong", "wasm", 1.0, WRONG)]
+    assert choose(candidates, proofs, BUDGET).by_class["wasm"] == ORIGINAL
+    assert choose(candidates, proofs, BUDGET, smallest=True).by_class["wasm"] == "int8"
+
+
 def test_a_variant_that_is_wrong_with_threads_is_wrong_on_webassembly() -> None:
     candidates = [candidate(ORIGINAL, 400), candidate("int8", 110)]
     proofs = [*ORIGINALS, proof("int8", "wasm", 1.0, INT8), proof("int8", "wasm-threads", 0.5, WRONG)]

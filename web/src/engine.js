@@ -42,7 +42,7 @@ export class Engine {
   constructor(site, assets, isolated) {
     this.#site = site;
     this.#assets = assets;
-    this.#threads = threadsHere(isolated);
+    this.#threads = threadsHere(isolated, site.cores ?? navigator.hardwareConcurrency ?? 1);
   }
 
   /**
@@ -150,12 +150,14 @@ export class Engine {
   }
 }
 
-/** @param {boolean} isolated */
-function threadsHere(isolated) {
+/**
+ * @param {boolean} isolated
+ * @param {number} cores
+ */
+function threadsHere(isolated, cores) {
   if (!isolated) return { threads: 1, reason: "one thread was asked for" };
   if (!globalThis.crossOriginIsolated) return { threads: 1, reason: "the page is not cross-origin isolated" };
   if (typeof SharedArrayBuffer !== "function") return { threads: 1, reason: "this browser has no shared memory" };
-  const cores = navigator.hardwareConcurrency || 1;
   const threads = Math.max(1, Math.min(MAX_THREADS, Math.floor(cores / 2)));
   return { threads, reason: `half of ${cores} cores, at most ${MAX_THREADS}` };
 }

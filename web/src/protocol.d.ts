@@ -151,6 +151,8 @@ export interface Site {
   ort: Partial<Record<"wasm" | "jspi" | "webgpu", OrtFiles>>;
   models: Record<string, SiteModel>;
   apps: SiteApp[];
+  /** Processors to reckon with, whatever the device says: a build proves threads on a small machine too. */
+  cores?: number;
 }
 
 // ---- values and answers ----------------------------------------------------------------------------------------

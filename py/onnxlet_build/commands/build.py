@@ -44,6 +44,12 @@ def describe(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--title", default="Demos", help="of the gallery page of several apps")
     parser.add_argument("--host", choices=["cloudflare"], default="", help="keep to a host's limits")
     effort.describe(parser)
+    parser.add_argument(
+        "--prefer",
+        choices=["speed", "size"],
+        default="speed",
+        help="of right variants, ship the smallest within 10%% of the fastest, or the smallest (default: speed)",
+    )
     parser.add_argument("--no-browser", action="store_true", help="prove nothing; the report says so")
     parser.add_argument("--offline", action="store_true", help="take everything from the cache")
     parser.add_argument("--refresh", action="store_true", help="resolve packages again, and measure variants again")
@@ -61,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
 
     fetch.offline = options.offline
     report = Reporter(quiet=options.quiet or options.json)
-    settings = effort.settings(options)
+    settings = replace(effort.settings(options), smallest=options.prefer == "size")
     if options.no_browser:
         settings = replace(settings, chromium=None)
     if settings.chromium is None and not options.no_browser:
