@@ -40,8 +40,8 @@ __all__ = ["BACKENDS", "prove"]
 
 BACKENDS = ("wasm", "wasm-threads", "webgpu", "python")
 LIMIT_S = 60.0
-# Of that, for comparing samples; the rest is for times. Those of an emulated graphics adapter mean nothing, and Python's
-# decide nothing.
+# Of that, for comparing samples; the rest is for times. Those of an emulated graphics adapter mean nothing, those of
+# Python decide nothing.
 SAMPLING_S, UNTIMED_S = 20.0, 6.0
 STARTS = 3  # on a busy machine an emulated graphics driver may answer too late for the page, which goes on without
 PYTHON_LIMIT_S = 20.0  # the core's own operators are a fallback: a model that needs longer is not for them

@@ -113,6 +113,10 @@ class Graph:
         self._new.append(onnx.helper.make_node(op_type, inputs, outputs, name=name, domain=domain, **attrs))
         return outputs[0]
 
+    def emitted(self, op_type: str) -> dict[str, NodeProto]:
+        """New nodes of an operator, by their first output."""
+        return {node.output[0]: node for node in self._new if node.op_type == op_type}
+
     def replace(self, node: NodeProto, op_type: str, inputs: Sequence[str], *, domain: str = "", **attrs: Any) -> None:
         """Put another operator in a node's place, under the node's name and with its first output."""
         self.drop(node)

@@ -13,7 +13,7 @@ from onnx import NodeProto
 
 from onnxlet.dtypes import Array
 
-from .graphs import Graph
+from .graphs import Graph, attributes
 from .integers import Affine, affine, mean_shift, symmetric
 from .linear import Linear, linear
 from .ranges import Ranges
@@ -58,10 +58,12 @@ def build(graph: Graph, names: Collection[str], ranges: Ranges) -> None:
     nodes = _connected(graph, names)
     folded = {name for node in nodes for name in node.output if _folds(graph, node, name)}
     chosen = {node.name for node in nodes}
-    exact = [node for node in graph.nodes if node.name not in chosen and node.op_type in _WEIGHTED]
+    weighted = [node for node in graph.nodes if node.name not in chosen and node.op_type in _WEIGHTED]
+    exact = [node for node in weighted if _computes(graph, node)]
     scales = _scales(graph, nodes, ranges, folded | _all_exact(graph, nodes, exact))
     layers = {node.name: layer for node in nodes if (layer := linear(graph, node))}
     near = _activations(graph, nodes, scales, exact)
+    _stay_float(graph, [node for node in weighted if node not in exact], scales)
     for node in nodes:
         scale = float(scales[node.input[0]].scale) if node.input[0] in scales else 0.0
         means = ranges[node.input[0]].means if node.input[0] in ranges else ()
@@ -80,6 +82,30 @@ def _all_exact(graph: Graph, nodes: list[NodeProto], exact: list[NodeProto]) -> 
     ids = {id(node) for node in exact}
     made = [name for node in nodes for name in node.output]
     return {n for n in made if graph.readers.get(n) and all(id(reader) in ids for reader in graph.readers[n])}
+
+
+def _stay_float(graph: Graph, others: list[NodeProto], scales: dict[str, Affine]) -> None:
+    """ONNX Runtime (1.32, WeightBiasQuantization) takes a float Conv or Gemm behind a DequantizeLinear with one scale
+    for one that was forgotten, and quantizes its weight with one scale for the tensor, which ruins it. As many scales
+    as channels, all the same, prevent that."""
+    pairs = graph.emitted("DequantizeLinear")
+    for node in others:
+        weight = graph.weight(node.input[1]) if node.op_type != "MatMul" else None
+        x = node.input[0]
+        if weight is None or x not in scales or x not in pairs:
+            continue
+        axis, channels = _channels(node, weight)
+        scale, zero = (np.full(channels, value) for value in (scales[x].scale, scales[x].zero_point))
+        parameters = [graph.add(f"{x}/scales", scale), graph.add(f"{x}/zeros", zero)]
+        node.input[0] = graph.emit("DequantizeLinear", [pairs[x].input[0], *parameters], axis=axis)
+
+
+def _channels(node: NodeProto, weight: Array) -> tuple[int, int]:
+    """Axis and number of the input's channels."""
+    given = attributes(node)
+    if node.op_type == "Gemm":
+        return int(not given.get("transA", 0)), weight.shape[1 if given.get("transB", 0) else 0]
+    return 1, weight.shape[0] if node.op_type == "ConvTranspose" else weight.shape[1] * given.get("group", 1)
 
 
 def _connected(graph: Graph, names: Collection[str]) -> list[NodeProto]:
@@ -103,9 +129,8 @@ def _activations(
     behind the pair, so that readers and outputs find it; anything else stays exact for other readers.
 
     Args:
-        exact: weighted nodes that stay in float: they read what stands before the pair. It is most of their error, and
-            ONNX Runtime (1.32, WeightBiasQuantization) takes a float Conv or Gemm behind a DequantizeLinear for one
-            that was forgotten, and quantizes its weight with one scale for the tensor, which ruins it.
+        exact: nodes that were left in float because they suffer: they read what stands before the pair, which is most
+            of their error.
     Returns: what the nodes have to read instead of what none of them makes.
     """
     makers = {name: node for node in nodes for name in node.output}
