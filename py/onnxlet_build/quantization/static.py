@@ -28,8 +28,8 @@ _MANY = {"Add", "Mul", "Concat"}  # every input is an operand
 _ONE = _MOVE | {"Relu", "Clip"}
 _WEIGHTED = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
 # Products for each output, below which a convolution stays in float: on WebAssembly, bringing sums back to 8 bits costs
-# more than it saves, and depthwise kernels for integers take twice float's time (EfficientNet-lite0, 1 thread: 82 ms in
-# float, 122 with all convolutions in 8 bits, 68 without those).
+# more than it saves, and depthwise kernels for integers take twice float's time (EfficientNet-lite0, 1 thread: 71 ms in
+# float, 122 with all convolutions in 8 bits, 62 without those).
 _FEW_PRODUCTS = 64
 _BIAS_LIMIT = 2.0**30  # of int32, with room for the sums it is added to
 
