@@ -21,7 +21,17 @@ def photo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "photo").mkdir()
     for name in ("app.py", "model.py"):
         shutil.copy(ROOT / "examples" / "photo" / name, folder / "photo" / name)
-    command = [sys.executable, "build.py", str(folder / "photo"), "--variants", "int8-static", "--max-drop", "3%"]
+    command = [
+        sys.executable,
+        "build.py",
+        str(folder / "photo"),
+        "--variants",
+        "int8-static",
+        "--max-drop",
+        "3%",
+        "--prefer",
+        "size",
+    ]
     done = subprocess.run(
         [*command, "--out", str(folder / "dist")], cwd=ROOT, capture_output=True, text=True, timeout=1500
     )

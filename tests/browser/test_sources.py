@@ -32,7 +32,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All of them but the one with variants, in one site."""
     folder = tmp_path_factory.mktemp("sources")
     shutil.copytree(APPS, folder / "apps")  # a build writes models beside their apps
-    names = ("lightgbm", "xgboost", "pipeline", "text", "nanodet")
+    names = ("lightgbm", "xgboost", "pipeline", "keras", "text", "nanodet")
     return build([folder / "apps" / name for name in names], folder / "dist")
 
 
@@ -63,6 +63,14 @@ def test_a_scikit_learn_pipeline_answers_as_in_python(site: Path, visit: Callabl
     assert "error" not in visitor.start("pipeline")
     got = [tensors(visitor, "pipeline", number)[0][0] for number in range(len(rows))]
     np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_keras_model_answers_as_keras_does(site: Path, visit: Callable[..., Visit]) -> None:
+    made = source("keras")
+    expected = np.asarray(made.network()(made.pictures()).detach())
+    visitor = visit(site)
+    assert "error" not in visitor.start("keras")
+    assert snr_db(tensors(visitor, "keras")[0], expected) > 100
 
 
 def test_a_hugging_face_folder_answers_as_transformers_does(site: Path, visit: Callable[..., Visit]) -> None:
