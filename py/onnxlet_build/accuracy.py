@@ -31,7 +31,10 @@ class Budget:
         plain = text.strip().lower()
         try:
             if plain.endswith("db"):
-                return cls(snr_db=float(plain[:-2]))
+                snr_db = float(plain[:-2])
+                if not math.isfinite(snr_db):
+                    raise ValueError
+                return cls(snr_db=snr_db)
             drop = float(plain[:-1]) / 100 if plain.endswith("%") else float(plain)
         except ValueError:
             drop = math.nan

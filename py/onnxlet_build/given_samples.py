@@ -44,7 +44,8 @@ def given_samples(source: Path, model: Path, folder: Path, app: Inspected | None
         raise BuildError(f"--calibration {source}: holds no .npz or .npy file, and there is no app that reads others")
     folder.mkdir(parents=True)
     main = app.files[f"{app.module}.py"]
-    answer = run_child("feed", main, folder, model=str(model), files=[str(file) for file in files])
+    # the app runs in its own folder
+    answer = run_child("feed", main, folder, model=str(model), files=[str(file.resolve()) for file in files])
     samples = Samples([Path(path) for path in answer["samples"]])
     if not samples:
         raise BuildError(f"--calibration {source}: with its files {main.name} feeds {model.name} nothing")

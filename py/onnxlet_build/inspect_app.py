@@ -113,12 +113,12 @@ def inspect_app(path: Path, scratch: Path, report: Reporter, runtime: Runtime) -
 
 
 def _app_file(path: Path) -> Path:
-    if path.suffix == ".onnx":
+    if path.suffix == ".onnx" and path.is_file():
         raise BuildError(f"{path}: is a model; write an app file that opens it, or look at it with `build.py check`")
     if path.is_dir():
         path = path / "app.py"
     if not path.is_file():
-        raise BuildError(f"{path}: is not there; give the path of an app file")
+        raise BuildError(f"{path}: is not there; give the path of an app file or a model")
     if path.suffix != ".py":
         raise BuildError(f"{path}: is not a Python file; give the path of an app file (.py)")
     return path.resolve()

@@ -166,6 +166,7 @@ def study_file(path: Path, settings: Settings, folder: Path, report: Reporter, e
 
     Raises: BuildError: as `study`, or no samples were given.
     """
+    read_model(path)  # what is wrong with it comes before what is wrong with its samples
     if settings.calibration is None:
         raise BuildError(f"{path}: nothing to measure it on; give --calibration DIR with samples as .npz or .npy")
     samples = given_samples(settings.calibration, path, folder.with_name(f"{folder.name}-samples"))

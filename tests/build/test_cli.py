@@ -33,7 +33,7 @@ def test_building_prints_what_a_visitor_will_fetch(
 def test_an_error_is_one_sentence_and_status_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["no-such-app.py"]) == 1
     printed = capsys.readouterr()
-    assert printed.err == "error: no-such-app.py: is not there; give the path of an app file\n"
+    assert printed.err == "error: no-such-app.py: is not there; give the path of an app file or a model\n"
     assert printed.out == ""
 
 

@@ -1,6 +1,7 @@
 """One run at a time, whoever asks. How Python pauses for it in the page is tested in tests/browser/test_session.py."""
 
 import asyncio
+import sys
 import threading
 
 import pytest
@@ -50,6 +51,7 @@ def test_a_task_that_is_called_off_does_not_take_the_turn_with_it() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.skipif(sys.platform == "emscripten", reason="the page has no threads")
 def test_threads_wait_for_each_other() -> None:
     turns = Turns()
     done = threading.Event()
