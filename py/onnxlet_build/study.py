@@ -26,7 +26,7 @@ from .accuracy import Accuracy, Budget
 from .browser import version_of
 from .check import check
 from .choose import Choice, choose
-from .convert import Prepared, prepare
+from .convert import Prepared, prepare, read_model
 from .fetch import sha256
 from .formats import weight_format
 from .given_samples import given_samples
