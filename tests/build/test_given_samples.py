@@ -35,8 +35,8 @@ def test_files_for_the_app_are_found_from_the_folder_of_the_command(
     picture = (DATA / "I02_alpha.png").read_bytes()
     path = write_app(BRIGHTNESS, **{"in.png": picture})
     (tmp_path / "pictures").mkdir()
-    for name in ("one.png", "two.png"):
-        (tmp_path / "pictures" / name).write_bytes(picture)
+    for name in ("I02_alpha.png", "I07_line300.png"):
+        (tmp_path / "pictures" / name).write_bytes((DATA / name).read_bytes())
     app = inspect_app(path, tmp_path / "work", report, runtime)
     monkeypatch.chdir(tmp_path)
     (model,) = app.models.values()
