@@ -2,11 +2,15 @@
 
 import argparse
 import os
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from onnxlet.errors import OnnxletError
 
@@ -33,7 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if folder := os.environ.get("ONNXLET_CACHE"):
         paths.use_cache(Path(folder))
     try:
-        return int(command.run(options))
+        with _heeding_termination():
+            return int(command.run(options))
     except OnnxletError as error:
         return _fail(error, str(error), options.debug)
     except KeyboardInterrupt:
@@ -45,6 +50,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         say = f"a fault of onnxlet itself ({type(error).__name__}: {error}); run it again with --debug and report it"
         return _fail(error, say, options.debug)
+
+
+@contextmanager
+def _heeding_termination() -> Iterator[None]:
+    """Let SIGTERM, which ends a cancelled job, clean up as Ctrl-C does. Signals come to the main thread only."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _fail(error: Exception, text: str, debug: bool) -> int:

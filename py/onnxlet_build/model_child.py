@@ -184,7 +184,11 @@ def score(path: Path, name: str, models: list[str], limit: int = MAX_SAMPLES) ->
     for feeds, target in itertools.islice(checked_feeds(items, path.parent / name, f"{path}: evaluation()"), limit):
         count += 1
         for index, session in enumerate(sessions):
-            value = float(metric(session.run(None, feeds), target))
+            answer = metric(session.run(None, feeds), target)
+            try:
+                value = float(answer)
+            except (TypeError, ValueError):
+                raise BuildError(f"{path}: metric() gives {answer!r}, expected a number") from None
             if not np.isfinite(value):
                 raise BuildError(f"{path}: metric() gives {value} for sample {count - 1}, expected a finite number")
             totals[index] += value

@@ -1,5 +1,6 @@
 """What a person sees while the build runs: spinners, bars, notes. Everything goes to stderr; results go to stdout."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -8,6 +9,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn
 
 __all__ = ["Reporter"]
+
+QUIET_S = 10.0  # how long a log may say nothing
 
 
 class Reporter:
@@ -52,14 +55,30 @@ class Reporter:
         Args:
             unit: "bytes", or "" for a count.
         """
-        if self.quiet or self._live or not self.console.is_terminal:
+        if self.quiet or self._live:
             yield lambda _n: None
+            return
+        if not self.console.is_terminal:
+            yield self._counting(text, total, unit)
             return
         columns = (TextColumn("{task.description}"), BarColumn())
         last = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
         with self._alive(), Progress(*columns, last, console=self.console, transient=True) as progress:
             task = progress.add_task(text, total=total)
             yield lambda n: progress.advance(task, n)
+
+    def _counting(self, text: str, total: int, unit: str) -> Callable[[int], None]:
+        """A line now and then, for logs: long work that says nothing looks like work that hangs."""
+        done, said = 0, time.monotonic()
+
+        def advance(n: int) -> None:
+            nonlocal done, said
+            done += n
+            if time.monotonic() - said >= QUIET_S:
+                said = time.monotonic()
+                self.console.print(f"  {text}: {done:,} of {total:,} {unit}".rstrip(), markup=False, style="dim")
+
+        return advance
 
     @contextmanager
     def _alive(self) -> Iterator[None]:

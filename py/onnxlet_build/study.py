@@ -108,7 +108,7 @@ class Evidence:
         sets = {name: (samples, f"model.py's {name}()") for name, samples in given.items() if samples}
         if settings.calibration:
             taken = given_samples(settings.calibration, app.models[path], folder, app)
-            sets["calibration"] = (taken, str(settings.calibration))
+            sets["calibration"] = (taken, settings.calibration.name)
         rest = (examples, "the app's examples") if examples else next(iter(sets.values()), (examples, ""))
         calibration, evaluation = (sets.get(name, rest) for name in ("calibration", "evaluation"))
         made = app.made.get(path)
@@ -170,7 +170,7 @@ def study_file(path: Path, settings: Settings, folder: Path, report: Reporter, e
     if settings.calibration is None:
         raise BuildError(f"{path}: nothing to measure it on; give --calibration DIR with samples as .npz or .npy")
     samples = given_samples(settings.calibration, path, folder.with_name(f"{folder.name}-samples"))
-    where = str(settings.calibration)
+    where = settings.calibration.name
     evidence = Evidence(calibration=samples, calibration_from=where, evaluation=samples, evaluation_from=where)
     return study(path, evidence, settings, folder, report, executor)
 

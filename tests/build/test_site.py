@@ -133,7 +133,10 @@ def test_a_build_that_fails_leaves_the_old_site(write_app: WriteApp, tmp_path: P
     assert not [p.name for p in tmp_path.iterdir() if p.name.startswith(".")]
 
 
-def test_an_interrupted_build_leaves_nothing_behind(write_app: WriteApp, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_build_leaves_nothing_behind(
+    ending: signal.Signals, write_app: WriteApp, tmp_path: Path
+) -> None:
     app = write_app("import pathlib, time\npathlib.Path('started').touch()\ntime.sleep(100)\n")
     environment = {**os.environ, "ONNXLET_CACHE": str(paths.cache("x").parent)}
     process = subprocess.Popen(
@@ -147,7 +150,7 @@ def test_an_interrupted_build_leaves_nothing_behind(write_app: WriteApp, tmp_pat
     while not app.with_name("started").exists():
         assert process.poll() is None
         time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(ending)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert said.endswith("interrupted; nothing was changed\n")

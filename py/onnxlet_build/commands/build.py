@@ -27,7 +27,7 @@ examples:
   build.py serve dist                                   look at it on http://localhost:8000/
   build.py check model.onnx                             will the page take this model, and what suits it?
   build.py export model.pt2 --out model.onnx            from another library to ONNX
-  build.py quantize model.onnx --out variants/          every variant as a file
+  build.py quantize model.onnx --calibration samples/ --out variants/      every variant as a file
   build.py compare model.onnx int8.onnx                 at which node do two variants part?
 
 Each command has a --help of its own. Downloads and proven variants are kept in the user's cache folder, or where
@@ -58,6 +58,11 @@ def describe(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--version", action="version", version=f"onnxlet {onnxlet.__version__}")
 
 
+def _public(argument: str) -> str:
+    """An argument as the report may show it to strangers: of an absolute path, its name."""
+    return Path(argument).name if Path(argument).is_absolute() else argument
+
+
 def run(options: argparse.Namespace) -> int:
     """Build."""
     from ..progress import Reporter
@@ -76,7 +81,9 @@ def run(options: argparse.Namespace) -> int:
             "ONNXLET_CHROMIUM; --no-browser silences this"
         )
     with effort.executor(options) as executor:
-        chosen = Options(options.host, options.title, settings, shlex.join(["python", "build.py", *options.given]))
+        chosen = Options(
+            options.host, options.title, settings, shlex.join(["python", "build.py", *map(_public, options.given)])
+        )
         built = build_site(options.apps, options.out, chosen, report, executor, refresh=options.refresh)
     if options.json:
         summary = {

@@ -15,8 +15,14 @@ if TYPE_CHECKING:
 __all__ = ["describe", "executor", "settings"]
 
 
-def describe(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+def describe(parser: argparse.ArgumentParser, *, of_apps: bool = True) -> None:
+    """Add the options.
+
+    Args:
+        of_apps: whether there are apps, with examples and perhaps a model.py.
+    """
+    metric = "of model.py's metric, else " if of_apps else ""
+    others = "; or files for the app, such as pictures; else model.py's calibration(), else examples" if of_apps else ""
     parser.add_argument(
         "--variants",
         default="all",
@@ -27,14 +33,14 @@ def describe(parser: argparse.ArgumentParser) -> None:
         "--max-drop",
         default="1%",
         metavar="LOSS",
-        help="how much worse a variant may be: of model.py's metric, else of equal best classes, else of the cosine; "
+        help=f"how much worse a variant may be: {metric}of equal best classes, else of the cosine; "
         "or a signal-to-noise ratio such as 30dB (default: 1%%)",
     )
     parser.add_argument(
         "--calibration",
         type=Path,
         metavar="DIR",
-        help="samples: .npz files (arrays by input name) or .npy files; else model.py's calibration(), else examples",
+        help=f"samples: .npz files (arrays by input name) or .npy files{others}",
     )
     parser.add_argument("--workers", type=int, metavar="N", help="processes that measure (default: one a processor)")
     parser.add_argument("--cluster", metavar="tcp://HOST:PORT", help="measure on a Dask cluster instead")
@@ -58,8 +64,11 @@ def settings(options: argparse.Namespace) -> "Settings":
             "with commas between"
         )
     wanted = tuple(RECIPES) if "all" in names else tuple(name for name in names if name != "original")
-    named = Path(options.chromium) if options.chromium else None
-    return Settings(wanted, Budget.parse(options.max_drop), options.calibration, browser.find(named))
+    try:
+        chromium = browser.find(Path(options.chromium) if options.chromium else None)
+    except BuildError as error:
+        raise BuildError(f"ONNXLET_CHROMIUM: {error}") from error
+    return Settings(wanted, Budget.parse(options.max_drop), options.calibration, chromium)
 
 
 @contextmanager

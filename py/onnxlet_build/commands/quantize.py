@@ -20,7 +20,7 @@ def describe(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("model", type=Path, metavar="MODEL", help="an .onnx file")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new folder for the variants")
-    effort.describe(parser)
+    effort.describe(parser, of_apps=False)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -311,5 +311,8 @@ def test_the_metric_is_a_mean_of_finite_numbers(model_py: Callable[[str], Path],
     path = model_py(f"{evaluation}def metric(outputs, target):\n    return float('nan')\n")
     with pytest.raises(BuildError, match=r"metric\(\) gives nan for sample 0, expected a finite number"):
         model_child.score(path, "a.onnx", files)
+    path = model_py(f"{evaluation}def metric(outputs, target):\n    return 'good'\n")
+    with pytest.raises(BuildError, match=r"metric\(\) gives 'good', expected a number"):
+        model_child.score(path, "a.onnx", files)
     with pytest.raises(BuildError, match=r"needs metric\(outputs, target\) and evaluation\(\); write both"):
         model_child.score(model_py(evaluation), "a.onnx", files)
