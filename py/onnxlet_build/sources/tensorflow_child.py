@@ -43,6 +43,8 @@ def from_keras(path: str, out: Path) -> tuple[Path, list[str], list[Any], Any, i
         lines = [line for line in str(error).splitlines() if line.strip()]
         said = next((line for line in lines if "not locate class" in line or "Unknown" in line), lines[0])
         fail(f"Keras cannot load it ({said[:200]}); layers of your own: export a SavedModel, model.export(folder)")
+    if isinstance(model, keras.Sequential):  # has neither `input` nor `output_names` before it is called
+        model = keras.Model(model.inputs, model.outputs)
     sizes = [layer.input_dim for layer in model.layers if isinstance(layer, keras.layers.Embedding)]
     highest = min(sizes, default=2)
 

