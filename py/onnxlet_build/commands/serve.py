@@ -22,8 +22,8 @@ def run(options: argparse.Namespace) -> int:
 
     isolation = not options.no_isolation
     with make_server(options.dir, options.host, options.port, isolation=isolation, log=options.log) as server:
-        print(f"{options.dir}: {server.address} (Ctrl-C ends it)", flush=True)
         try:
+            print(f"{options.dir}: {server.address} (Ctrl-C ends it)", flush=True)
             server.serve_forever()
         except KeyboardInterrupt:
             print()
