@@ -7,7 +7,7 @@ APPS := examples/digits/app.py examples/filetype/app.py examples/count/app.py
 
 .PHONY: demo test check bench browser clean
 
-demo: .venv/.ready web/node_modules/.ready
+demo: .venv/.ready web/node_modules/.ready browser
 	$(BIN)/python build.py $(APPS) --variants int8-dynamic --out dist
 	$(BIN)/python build.py serve dist --host $(HOST) --port $(PORT)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,8 @@ from ..errors import InvalidInput
 from ..session import InferenceSession
 from ..values import Box, Boxes, Image
 from .detection_heads import HEADS, recognize
-from .image_input import Frame, ImageInput
+from .image_input import ImageInput
+from .steps import Run, Steps, arun, run
 
 __all__ = ["ObjectDetector", "non_max_suppression"]
 
@@ -78,29 +78,21 @@ class ObjectDetector:
         Returns: boxes in the picture's pixels, best first.
         Raises: InvalidInput: the outputs are none of this head, hold NaN, or do not go with the names.
         """
-        feeds, frame = self._feeds(image)
-        outputs = self.session.run(self._outputs, feeds)
-        return self._boxes(outputs, image, frame, threshold, iou_threshold, limit)
+        return run(self._steps(image, threshold, iou_threshold, limit))
 
     async def acall(
         self, image: Image, threshold: float = 0.25, iou_threshold: float = 0.7, limit: int | None = 300
     ) -> Boxes:
         """As a call, for ``async def`` apps."""
-        feeds, frame = self._feeds(image)
-        outputs = await self.session.arun(self._outputs, feeds)
-        return self._boxes(outputs, image, frame, threshold, iou_threshold, limit)
+        return await arun(self._steps(image, threshold, iou_threshold, limit))
 
-    def _feeds(self, image: Image) -> tuple[dict[str, Array], Frame]:
+    def _steps(self, image: Image, threshold: float, iou_threshold: float, limit: int | None) -> Steps[Boxes]:
         x, frame = self.image.prepare(image)
         first, *others = self.session.get_inputs()
         feeds = {first.name: x.astype(self._dtype)}
         for arg in others:  # DETR's pixel_mask: all of the input is picture
             feeds[arg.name] = np.ones((1, *x.shape[2:]), from_ort_type(arg.type).numpy)
-        return feeds, frame
-
-    def _boxes(
-        self, outputs: list[Any], image: Image, frame: Frame, threshold: float, iou_threshold: float, limit: int | None
-    ) -> Boxes:
+        outputs = yield Run(self.session, self._outputs, feeds)
         head = HEADS[self.head]
         size = frame.scaled if self.image.fit == "shortest_edge" else self.image.size
         boxes, scores, classes = head.decode(outputs, size)
