@@ -4,6 +4,7 @@
 """
 
 from .app import App, Example
+from .card import ModelCard
 from .comparison import Comparison, acompare, compare
 from .dtypes import DataType
 from .errors import BuildError, InvalidInput, InvalidModel, OnnxletError, ProviderError, Refused, UnsupportedOp
@@ -81,6 +82,7 @@ __all__ = [  # noqa: RUF022 (grouped by what they are for)
     "Json",
     "Labels",
     "Mask",
+    "ModelCard",
     "Number",
     "Table",
     "Tensor",

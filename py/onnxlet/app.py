@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .card import Cards, read_cards
 from .errors import InvalidInput
 from .form import Function, Param, read_function
 from .media.npy import read_npy
@@ -48,6 +49,7 @@ class App:
             a tuple or list (in order of parameters), or a dict (by parameter). For files: paths beside the app file.
         files: paths of data files (or folders) that the app reads only while running, beside the app file.
         live: run again at every change of an input.
+        card: what the page tells of the model, or of several.
     Raises: InvalidInput: a declaration that makes no form; it says what is known.
     """
 
@@ -59,6 +61,7 @@ class App:
         examples: Examples = (),
         files: Sequence[str] = (),
         live: bool = False,
+        card: Cards = None,
     ) -> None:
         if not functions:
             raise InvalidInput("App: expected at least one function, got none")
@@ -73,6 +76,7 @@ class App:
         self.description = description or (first.doc if len(self.functions) == 1 else "")
         self.files = tuple(str(file) for file in files)
         self.live = bool(live)
+        self.cards = read_cards(card)
         self.folder = _folder(first.call)
         self.examples = self._examples(examples)
 
@@ -128,6 +132,7 @@ class App:
             "title": self.title,
             "description": self.description,
             "live": self.live,
+            "cards": [asdict(card) for card in self.cards],
             "functions": [function.schema() for function in self.functions.values()],
         }
 

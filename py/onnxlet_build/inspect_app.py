@@ -44,6 +44,7 @@ class Inspected:
     title: str
     description: str
     live: bool
+    cards: list[dict[str, str]]
     files: dict[str, Path]
     models: dict[str, Path]
     functions: list[dict[str, Any]]
@@ -98,6 +99,7 @@ def inspect_app(path: Path, scratch: Path, report: Reporter, runtime: Runtime) -
         title=answer["title"],
         description=answer["description"],
         live=answer["live"],
+        cards=answer["cards"],
         files=files,
         models=models,
         functions=answer["functions"],

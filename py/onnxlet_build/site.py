@@ -236,6 +236,7 @@ def _app_entry(
         "title": app.title,
         "description": app.description,
         "live": app.live,
+        "cards": app.cards,
         "page": page,
         "module": app.module,
         "object": app.object,

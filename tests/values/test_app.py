@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Optional, Union
 import numpy as np
 import pytest
 
-from onnxlet import App, InvalidInput
+from onnxlet import App, InvalidInput, ModelCard
 from onnxlet.form import read_function
 from onnxlet.values import (
     Audio,
@@ -388,3 +388,16 @@ def test_a_missing_example_file_is_named_with_its_folder() -> None:
         InvalidInput, match=r'example value of "drawing": .*not-there.png.*paths are relative to .*values'
     ):
         app.load(app.examples[0])
+
+
+def test_a_card_tells_where_a_model_comes_from() -> None:
+    card = ModelCard("Tiny", source="own work", licence="CC0-1.0", limits="everything but digits")
+    assert App(shout, card=card).schema()["cards"] == [
+        {"name": "Tiny", "source": "own work", "licence": "CC0-1.0", "trained_on": "", "limits": "everything but digits"}
+    ]
+    assert len(App(shout, card=[card, card]).schema()["cards"]) == 2
+    assert App(shout).schema()["cards"] == []
+    with pytest.raises(InvalidInput, match="licence is empty"):
+        ModelCard("Tiny", source="own work", licence=" ")
+    with pytest.raises(InvalidInput, match="card as a ModelCard or a list of them, got dict"):
+        App(shout, card=[{"name": "Tiny"}])

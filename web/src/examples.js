@@ -25,7 +25,7 @@ export function exampleButtons(examples, schema, root, choose) {
 }
 
 /** @param {Example} example @param {FunctionSchema} schema @param {URL} root */
-function thumbnail({ inputs, buffers }, schema, root) {
+export function thumbnail({ inputs, buffers }, schema, root) {
   for (const [i, wire] of inputs.entries()) {
     if (!wire) continue; // left out
     if (wire.kind === "drawing" && wire.strokes) return strokesThumbnail(wire, schema.inputs[i]?.options ?? {});
@@ -37,6 +37,11 @@ function thumbnail({ inputs, buffers }, schema, root) {
   if (inputs.some((wire) => wire?.kind === "table")) return h("span", { class: "example-icon" }, icon("table"));
   if (inputs.some((wire) => wire?.buffer !== undefined)) return h("span", { class: "example-icon" }, icon("file"));
   return null;
+}
+
+/** The first text among an example's inputs; "" where there is none. @param {Example} example */
+export function exampleText({ inputs }) {
+  return String(inputs.find((wire) => wire?.kind === "text")?.text ?? "");
 }
 
 /**

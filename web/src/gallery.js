@@ -1,7 +1,8 @@
 /** The front page of a site with several apps: a card an app, from the manifest. */
 
-import { byId, h } from "./dom.js";
-import { variantFor } from "./variants.js";
+import { modelBytes } from "./about.js";
+import { byId, h, icon } from "./dom.js";
+import { exampleText, thumbnail } from "./examples.js";
 import { bytes, language, t, translate } from "./words.js";
 
 /** @import { Site, SiteApp } from "./protocol.js" */
@@ -31,9 +32,19 @@ function card(site, app) {
   const size = t("first_download", { size: bytes(firstVisit(site, app)) });
   return h("li", {},
     h("a", { class: "card gallery-card", href: new URL(app.page, root).href },
+      h("div", { class: "gallery-picture" }, picture(app)),
       h("h2", {}, app.title),
       h("p", { class: "gallery-text" }, app.description),
       h("p", { class: "fine gallery-foot" }, h("span", {}, size), h("span", { class: "gallery-open" }, `${t("open")} →`))));
+}
+
+/** What the app's first example holds: its picture, its text, or a sign for its kind. @param {SiteApp} app */
+function picture(app) {
+  const [example] = app.examples;
+  const schema = app.functions.find(({ name }) => name === example?.function);
+  if (!example || !schema) return icon("file");
+  const text = exampleText(example);
+  return thumbnail(example, schema, root) ?? (text ? h("blockquote", { dir: "auto" }, text) : icon("table"));
 }
 
 /**
@@ -45,9 +56,5 @@ function firstVisit(site, app) {
   const groups = new Set(["page", "python", "ort-wasm", `app:${app.name}`, ...app.packages.map((name) => `package:${name}`)]);
   let total = 0;
   for (const file of Object.values(site.files)) if (groups.has(file.group)) total += file.bytes;
-  for (const id of Object.values(app.models)) {
-    const model = site.models[id];
-    if (model) total += (variantFor(model, "wasm") ?? model.variants[0])?.bytes ?? 0;
-  }
-  return total;
+  return total + modelBytes(site, app);
 }

@@ -3,9 +3,10 @@
  * It knows kinds of values, not what a model means, and nothing of the worker beyond client.js.
  */
 
+import { about } from "./about.js";
 import { Client } from "./client.js";
 import { Demoted } from "./demoted.js";
-import { byId, h } from "./dom.js";
+import { append, byId, h } from "./dom.js";
 import { dismiss, notify, watchNetwork } from "./notices.js";
 import { StatusPanel } from "./status.js";
 import { whyUnsupported } from "./support.js";
@@ -38,7 +39,7 @@ async function open() {
   const app = site.apps.find(({ name }) => name === config.app);
   if (!app) return refuse(t("no_site", { message: `${config.site} has no app "${config.app}"` }));
   begin(site, app);
-  furnish(site);
+  furnish(site, app);
 }
 
 /** @param {Site} site @param {SiteApp} app */
@@ -134,8 +135,9 @@ function wantedBackend() {
   return wanted === "webgpu" || wanted === "wasm" || wanted === "python" ? wanted : "auto";
 }
 
-/** @param {Site} site */
-function furnish(site) {
+/** @param {Site} site @param {SiteApp} app */
+function furnish(site, app) {
+  append(byId("about"), about(site, app));
   const date = new Date(site.build.time);
   const written = Number.isNaN(date.getTime()) ? "" : date.toLocaleDateString(language, { dateStyle: "medium" });
   byId("build").textContent = t("build", { version: site.build.onnxlet, date: written });

@@ -105,6 +105,15 @@ export interface Example {
   output_buffers: string[];
 }
 
+/** What an app says of one of its models. */
+export interface ModelCard {
+  name: string;
+  source: string;
+  licence: string;
+  trained_on: string;
+  limits: string;
+}
+
 export interface SiteApp {
   name: string;
   title: string;
@@ -112,6 +121,7 @@ export interface SiteApp {
   page: string;
   /** Run again at every change of an input. */
   live?: boolean;
+  cards?: ModelCard[];
   module: string;
   object: string;
   files: Record<string, string>;

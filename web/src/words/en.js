@@ -203,6 +203,16 @@ export const en = {
   old_browser: "This browser is too old to run the model: it lacks {feature}. A current Firefox, Chrome, Edge or Safari can run it.",
   no_site: "The page's list of files could not be read ({message}). Reload the page; if that does not help, the site is incomplete.",
 
+  // About the model
+  about_model: "The model",
+  about_models: "The models",
+  card_source: "Source",
+  card_licence: "Licence",
+  card_size: "Size",
+  card_size_value: "{size}, as it is loaded here",
+  card_trained_on: "Trained on",
+  card_limits: "Bad at",
+
   // Gallery
   open: "Open",
   first_download: "{size} for the first visit",

@@ -206,6 +206,16 @@ export const es = {
   no_site:
     "No se pudo leer la lista de archivos de la página ({message}). Recarga la página; si no ayuda, el sitio está incompleto.",
 
+  // Sobre el modelo
+  about_model: "El modelo",
+  about_models: "Los modelos",
+  card_source: "Origen",
+  card_licence: "Licencia",
+  card_size: "Tamaño",
+  card_size_value: "{size}, tal como se carga aquí",
+  card_trained_on: "Entrenado con",
+  card_limits: "Lo que hace mal",
+
   // Galería
   open: "Abrir",
   first_download: "{size} en la primera visita",
