@@ -6,7 +6,6 @@ its grids, times anchors), C the number of classes.
 
 from __future__ import annotations
 
-import ast
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -16,6 +15,7 @@ import numpy as np
 from ..dtypes import Array
 from ..errors import InvalidInput
 from ..source import NodeArg
+from .metadata import literal, names_of
 
 __all__ = ["HEADS", "Candidates", "Head", "Recognized", "recognize"]
 
@@ -146,7 +146,7 @@ def recognize(
     if len(inputs) > 1 and [arg.name for arg in inputs[1:]] != ["pixel_mask"]:
         return None
     size = _size(inputs[0].shape, metadata)
-    names = _names(metadata) or tuple(names)
+    names = names_of(metadata) or tuple(names)
     for find in (_dense, _nanodet, _detr):
         if found := find(outputs, size, len(names), metadata):
             head, decoded, classes = found
@@ -231,29 +231,12 @@ def _stride(places: int, size: Size) -> int:
 
 def _size(shape: Shape, metadata: Mapping[str, str]) -> Size:
     """(width, height): the shape's own, else what Ultralytics' metadata says, else the 640 that most are trained at."""
-    told = _literal(metadata.get("imgsz", ""))
+    told = literal(metadata.get("imgsz", ""))
     height, width = told if isinstance(told, list) and len(told) == 2 else (640, 640)
     return (
         int(shape[3]) if isinstance(shape[3], int) else int(width),
         int(shape[2]) if isinstance(shape[2], int) else int(height),
     )
-
-
-def _names(metadata: Mapping[str, str]) -> tuple[str, ...]:
-    """The classes in Ultralytics' metadata: a dict or list as Python writes it; empty where there is none."""
-    names = _literal(metadata.get("names", ""))
-    if isinstance(names, list):
-        return tuple(map(str, names))
-    if isinstance(names, dict) and names and all(isinstance(key, int) for key in names):
-        return tuple(str(names.get(i, i)) for i in range(max(names) + 1))
-    return ()
-
-
-def _literal(text: str) -> object:
-    try:
-        return ast.literal_eval(text) if text else None
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return None
 
 
 def _one(output: Array) -> Array:

@@ -14,7 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import onnx
+
 from onnxlet.errors import BuildError
+from onnxlet.tasks.metadata import MAX_LENGTH, PROBLEM_TYPE, TASK
 
 from .. import fetch
 from ..samples import Feeds
@@ -123,7 +126,9 @@ def export(thing: Any, name: str) -> Export:
             notes.append(f"padding changes the model's own answers ({difference}); give it one text at a time")
         else:
             verified += "; texts in a padded batch answer as alone"
-    return replace(made, verified=verified, notes=tuple(notes), files=loaded.files)
+    # Messages of protocol buffers that follow each other are one: nothing of the weights is read again.
+    data = made.data + _metadata(loaded).SerializeToString()
+    return replace(made, data=data, verified=verified, notes=tuple(notes), files=loaded.files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,13 +223,40 @@ def _architecture(config: Any) -> str:
     return str((config.architectures or [""])[0])
 
 
+def _names(config: Any, task: str) -> list[str]:
+    """The classes by index, a line each; empty where the task has none."""
+    if task not in _LABELLED or not config.id2label:
+        return []
+    names = {int(number): " ".join(str(label).split()) for number, label in config.id2label.items()}
+    return [names.get(number, str(number)) for number in range(max(names) + 1)]
+
+
 def _labels(config: Any, task: str) -> dict[str, bytes]:
     """labels.txt, a line a class."""
-    if task not in _LABELLED or not config.id2label:
-        return {}
-    names = {int(number): " ".join(str(label).split()) for number, label in config.id2label.items()}
-    lines = [names.get(number, str(number)) for number in range(max(names) + 1)]
-    return {"labels.txt": ("\n".join(lines) + "\n").encode()}
+    return {"labels.txt": "".join(f"{name}\n" for name in names).encode()} if (names := _names(config, task)) else {}
+
+
+def _metadata(loaded: _Loaded) -> Any:
+    """A model that has nothing but metadata, as `onnxlet.tasks.metadata` describes it."""
+    config, told = loaded.model.config, {TASK: loaded.task}
+    if names := _names(config, loaded.task):
+        told["names"] = str(dict(enumerate(names)))
+    if loaded.task == "text-classification" and config.problem_type:
+        told[PROBLEM_TYPE] = config.problem_type
+    if positions := _positions(loaded.model):
+        told[MAX_LENGTH] = str(min(positions, getattr(loaded.tokenizer, "model_max_length", positions)))
+    proto = onnx.ModelProto()
+    onnx.helper.set_model_props(proto, told)
+    return proto
+
+
+def _positions(model: Any) -> int | None:
+    """How many tokens have a learned position; None where positions are relative or computed."""
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and hasattr(module, "num_embeddings"):
+            # RoBERTa's begin after that of padding.
+            return module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1)
+    return None
 
 
 def _files(where: str, local: Mapping[str, Any]) -> dict[str, bytes]:

@@ -10,6 +10,8 @@ import onnxruntime
 import pytest
 
 from onnxlet.errors import BuildError
+from onnxlet.source import ModelSource
+from onnxlet.tasks.metadata import names_of
 from onnxlet_build import fetch
 from onnxlet_build.sources import Export, export, open_file
 from onnxlet_build.sources.transformers import Transformers, padding_matters, takes_file
@@ -101,6 +103,16 @@ def test_a_classifier_of_pairs_is_exported_with_its_tokenizer_and_labels(nli: tu
         assert made.files[name] == (folder / name).read_bytes()
 
 
+def test_the_model_itself_says_what_it_is_for(nli: tuple[Path, Export]) -> None:
+    """By which a task needs no options, and the build no --task."""
+    told = session(nli[1]).get_modelmeta().custom_metadata_map
+    assert told["onnxlet.task"] == "zero-shot-classification"
+    assert names_of(told) == ("contradiction", "neutral", "entailment")
+    assert told["onnxlet.max_length"] == "64"  # the positions that its configuration has
+    ours = ModelSource(nli[1].data).signature().metadata.custom_metadata_map
+    assert ours == told
+
+
 def test_each_row_of_a_padded_batch_gets_the_answer_of_its_own_text(nli: tuple[Path, Export]) -> None:
     """Against transformers itself, one text at a time, without any padding."""
     folder, made = nli
@@ -140,6 +152,8 @@ def test_positions_that_are_counted_from_the_ids_skip_padding(save: Save) -> Non
     assert shapes(made)["logits"] == ["batch", "sequence", len(WORDS)]
     assert "padded batch answer as alone" in made.verified
     assert "labels.txt" not in made.files
+    told = session(made).get_modelmeta().custom_metadata_map
+    assert told == {"onnxlet.task": "fill-mask", "onnxlet.max_length": "62"}  # positions 0 and 1 are padding's
     sample = made.samples[0]
     assert (sample["input_ids"] == WORDS.index("[MASK]")).any(1).all()
 
