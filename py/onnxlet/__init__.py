@@ -25,6 +25,7 @@ from .session import (
     get_available_providers,
     get_device,
 )
+from .tokenizer import Encoding, Tokenizer
 from .values import (
     Audio,
     Box,
@@ -87,6 +88,9 @@ __all__ = [  # noqa: RUF022 (grouped by what they are for)
     "Table",
     "Tensor",
     "Text",
+    # text
+    "Encoding",
+    "Tokenizer",
     # what can go wrong
     "BuildError",
     "InvalidInput",

@@ -21,6 +21,7 @@ __all__ = [
     "NodeArg",
     "RecordedModels",
     "Signature",
+    "caller_folder",
     "use_recorded",
     "watchers",
 ]
@@ -129,7 +130,7 @@ class ModelSource:
 
     def _find(self, path: Path) -> None:
         self.name = self.name or path.name
-        folders = [Path.cwd(), _caller_folder()]
+        folders = [Path.cwd(), caller_folder()]
         if _recorded:
             for folder in (*folders, _recorded.root):
                 self._entry = _recorded.models.get(_relative(folder / path, _recorded.root))
@@ -200,7 +201,7 @@ class ModelSource:
         return f"ModelSource({self.name or 'bytes'!r})"
 
 
-def _caller_folder() -> Path:
+def caller_folder() -> Path:
     """The folder of the first file on the stack that is not this package's."""
     frame = sys._getframe(1)
     while frame.f_back and frame.f_code.co_filename.startswith(_PACKAGE):
