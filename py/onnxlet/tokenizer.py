@@ -138,27 +138,24 @@ class Tokenizer:
                 raise InvalidInput(
                     f"Tokenizer: max_length={max_length} is less than the {max_length - room} special tokens of a text"
                 )
-            kept = [min(kept[0], room)] if pair is None else list(shares(*kept, room))
+            kept = [min(kept[0], room)] if pair is None else list(shares(kept[0], kept[1], room))
         return self._assemble(pieces, frame, kept)
 
     def _assemble(self, pieces: list[engines.Pieces], frame: Sequence[Part], kept: list[int]) -> Encoding:
         found = Encoding([], [], [], [], [], [], [], [])
         for part in frame:
+            piece, count = pieces[part.sequence], kept[part.sequence]
+            offsets = self._framing.trim(piece.tokens, piece.offsets)
             if part.token:
-                piece, count = engines.Pieces([part.id], [part.token], [(0, 0)], []), 1
-                sequence, words = None, [None]
-            else:
-                piece, count = pieces[part.sequence], kept[part.sequence]
-                sequence, words = part.sequence, list(piece.words[:count])
+                piece, count, offsets = engines.Pieces([part.id], [part.token], [], [None]), 1, [(0, 0)]
             found.ids.extend(piece.ids[:count])
             found.tokens.extend(piece.tokens[:count])
-            offsets = piece.offsets if part.token else self._framing.trim(piece.tokens, piece.offsets)
             found.offsets.extend(offsets[:count])
+            found.word_ids.extend(piece.words[:count])
             found.type_ids.extend([part.type_id] * count)
             found.attention_mask.extend([1] * count)
             found.special_tokens_mask.extend([int(bool(part.token))] * count)
-            found.sequence_ids.extend([sequence] * count)
-            found.word_ids.extend(words)
+            found.sequence_ids.extend([None if part.token else part.sequence] * count)
         return found
 
     def batch(

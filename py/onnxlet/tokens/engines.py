@@ -17,13 +17,13 @@ class Pieces(NamedTuple):
 
     Args:
         offsets: of each token, where it begins and ends in the text, in characters.
-        words: of each token, the number of the word that it is of.
+        words: of each token, the number of the word that it is of; an engine gives no None.
     """
 
     ids: list[int]
     tokens: list[str]
     offsets: list[tuple[int, int]]
-    words: list[int]
+    words: list[int | None]
 
 
 class Engine(Protocol):
