@@ -1,16 +1,18 @@
 """The page's side of the core: the only file that imports `js` or `pyodide`.
 
-The worker calls `start` once and `call` for every click. Both answer with values: an error is `{type, message,
-traceback, hint}`, never an exception that JavaScript would have to take apart.
+The worker calls `start` once an app and `call` for every click. Both answer with values: an error is `{type, message,
+traceback, hint}`, never an exception that JavaScript would have to take apart. Where a worker has several apps,
+`enter` says whose turn it is; everything else here means the app that is current.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
 import platform
-import sys
+import shutil
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -19,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from . import inside as _inside
-from . import onnxruntime_names, providers, wire
+from . import onnxruntime_names, places, providers, wire
 from . import session as _session
 from .app import App
 from .errors import InvalidInput, OnnxletError, ProviderError
@@ -27,13 +29,14 @@ from .providers.ort_web import NO_WAITING, WebProvider
 from .source import RecordedModels, use_recorded
 from .verification import verify
 
-__all__ = ["call", "inside", "start", "status"]
+__all__ = ["call", "enter", "inside", "leave", "start", "status"]
 
 ROOT = Path("/app")  # where worker.js lays the app's files
 _INSIDE = (str(Path(__file__).parent), str(Path(importlib.__file__).parents[1]), "<frozen")
 
 _bridge: Any = None
 _app: App | None = None
+_seats: dict[str, tuple[places.Place, Any, App | None]] = {}  # by the app's folder: its place, its bridge, and itself
 
 
 async def start(bridge: Any, config_json: str) -> str | None:
@@ -41,22 +44,44 @@ async def start(bridge: Any, config_json: str) -> str | None:
 
     Args:
         bridge: see bridge.js.
-        config_json: site.json's entry of the app: ``module`` and ``object`` name the App.
+        config_json: site.json's entry of the app: ``module`` and ``object`` name the App; ``root`` is its folder.
     Returns: None, or JSON ``{"error": {...}}``.
     """
-    global _bridge, _app
+    global _app
     config = json.loads(config_json)
+    root = Path(config.get("root", ROOT))
+    place = places.Place(root)
     try:
-        await connect(bridge)
-        root = Path(config.get("root", ROOT))
-        os.chdir(root)
-        if str(root) not in sys.path:
-            sys.path.insert(0, str(root))
+        places.enter(place)
+        _app = None
+        await connect(bridge, root)
         module = importlib.import_module(config.get("module", "app"))
         _app = _find_app(module, config.get("object", "app"))
     except Exception as error:
         return json.dumps({"error": describe(error)})
+    finally:
+        _seats[str(root)] = (place, bridge, _app)
     return None
+
+
+def enter(root: str) -> None:
+    """Make an app that has started, named by its folder, the one that `call`, `status` and `inside` mean."""
+    global _bridge, _app
+    place, _bridge, _app = _seats[root]
+    places.enter(place)
+
+
+def leave(root: str) -> None:
+    """Forget an app and its files; its sessions give their memory back."""
+    global _bridge, _app
+    place = _seats.pop(root)[0]
+    if places.current() is place:
+        places.leave()
+        os.chdir("/")
+        _bridge = _app = None
+    del place
+    gc.collect()
+    shutil.rmtree(root, ignore_errors=True)
 
 
 async def connect(bridge: Any, root: Path = ROOT) -> None:

@@ -45,10 +45,12 @@ _last: weakref.WeakKeyDictionary[InferenceSession, _Call] = weakref.WeakKeyDicti
 def watch() -> None:
     """Remember the last feeds of every session from now on, by reference: an array that the app changes is changed."""
 
-    def note(session: InferenceSession, fetches: list[str], feeds: dict[str, Value]) -> None:
-        _last[session] = _Call(fetches, feeds)
+    if _note not in _session.observers:
+        _session.observers.append(_note)
 
-    _session.observers.append(note)
+
+def _note(session: InferenceSession, fetches: list[str], feeds: dict[str, Value]) -> None:
+    _last[session] = _Call(fetches, feeds)
 
 
 @contextmanager

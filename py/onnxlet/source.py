@@ -92,10 +92,11 @@ watchers: list[Callable[[ModelSource], None]] = []
 _recorded: RecordedModels | None = None
 
 
-def use_recorded(recorded: RecordedModels | None) -> None:
-    """Let the build's models stand in for files (the page's host calls this once)."""
+def use_recorded(recorded: RecordedModels | None) -> RecordedModels | None:
+    """Let the build's models stand in for files (the page's host does). Returns: those that did so before."""
     global _recorded
-    _recorded = recorded
+    before, _recorded = _recorded, recorded
+    return before
 
 
 class ModelSource:

@@ -20,8 +20,8 @@ export class Assets {
   #loading = new Map();
   /** @type {Map<string, Promise<WebAssembly.Module>>} */
   #compiling = new Map();
-  /** @type {unknown} the first file that could not be had */
-  #fault;
+  /** Files that could not be had, the first of them first. @type {Map<string, unknown>} */
+  #faults = new Map();
   #loaded = 0;
   #total = 0;
   /** @type {Map<string, number>} */
@@ -83,10 +83,15 @@ export class Assets {
     }
   }
 
-  /** Wait for every download and compilation that runs. @throws {AssetError} one of them failed, or did so before */
-  async settled() {
-    await Promise.allSettled([...this.#loading.values(), ...this.#compiling.values()]);
-    if (this.#fault) throw this.#fault;
+  /**
+   * Wait for every download and compilation that runs.
+   * @param {(group: string) => boolean} [matters] whether a file of this group does
+   * @throws {AssetError} one that matters failed, or did so before
+   */
+  async settled(matters = () => true) {
+    const running = [...this.#loading, ...this.#compiling].filter(([path]) => matters(this.#expected(path).group));
+    await Promise.allSettled(running.map(([, work]) => work));
+    for (const [path, fault] of this.#faults) if (matters(this.#expected(path).group)) throw fault;
   }
 
   /**
@@ -173,10 +178,11 @@ export class Assets {
         if (error instanceof AssetError) return get({ cache: "reload" });
         throw error;
       });
+      this.#faults.delete(path);
       if (this.#keeps && !kept) keep(this.#site, this.#root, path, bytes);
       return bytes;
     } catch (error) {
-      this.#fault ??= error;
+      this.#faults.set(path, error);
       throw error;
     }
   }

@@ -72,6 +72,7 @@ export class AtomicsClient {
   #worker;
   #turn = new Int32Array(new SharedArrayBuffer(16));
   #block = new SharedArrayBuffer(FIRST_BYTES);
+  #closed = false;
 
   /** @param {Worker} worker */
   constructor(worker) {
@@ -105,6 +106,7 @@ export class AtomicsClient {
    * @returns {{head: any, data: Uint8Array[]}}
    */
   call(request, buffers = []) {
+    if (this.#closed) return { head: { error: { type: "ProviderError", message: "the app has left this worker" } }, data: [] };
     const sizes = buffers.map((b) => b.length);
     const head = new TextEncoder().encode(JSON.stringify({ ...request, sizes }));
     this.#reserve(layout(head.length, sizes).total);
@@ -116,6 +118,12 @@ export class AtomicsClient {
       turn = this.#ask({ room: this.#block });
     }
     return read(this.#block, this.#turn[HEAD]);
+  }
+
+  /** End the second worker. */
+  close() {
+    this.#closed = true;
+    this.#worker.terminate();
   }
 
   /** @param {number} bytes */

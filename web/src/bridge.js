@@ -15,6 +15,7 @@ import { choose } from "./choose.js";
 import { Engine } from "./engine.js";
 
 /** @import { Assets } from "./assets.js" */
+/** @import { Runtimes } from "./engine.js" */
 /** @import { Heap } from "./crossing.js" */
 /** @import { Backend, BackendChoice, Progress, Site } from "./protocol.js" */
 
@@ -29,6 +30,7 @@ import { Engine } from "./engine.js";
  * @property {(p: Progress) => void} [onProgress] for files that another worker loads
  * @property {Assets} assets
  * @property {Heap} heap Python's, once it runs
+ * @property {Runtimes} [runtimes] of ONNX Runtime Web, which the apps of a worker share
  */
 
 /**
@@ -36,7 +38,7 @@ import { Engine } from "./engine.js";
  * @param {BridgeOptions} options
  * @returns {Promise<Bridge | AtomicsBridge>}
  */
-export async function createBridge({ site, root, app, backend = "auto", isolated = true, onProgress, assets, heap, demoted = [] }) {
+export async function createBridge({ site, root, app, backend = "auto", isolated = true, onProgress, assets, heap, demoted = [], runtimes }) {
   const entry = site.apps.find(({ name }) => name === app);
   if (!entry) throw new Error(`site.json has no app ${app}`);
   const plan = await choose(site, entry, backend, isolated, demoted);
@@ -44,7 +46,7 @@ export async function createBridge({ site, root, app, backend = "auto", isolated
     const client = await AtomicsClient.start({ site, root, isolated, files: plan.files, onProgress });
     return new AtomicsBridge(plan, heap, client);
   }
-  const engine = new Engine(site, assets, isolated);
+  const engine = new Engine(site, assets, isolated, runtimes);
   engine.prefetch(plan.files);
   return new Bridge(plan, heap, engine);
 }

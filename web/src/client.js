@@ -11,10 +11,11 @@
  */
 
 import * as Comlink from "./vendor/comlink.js";
-import { describeFailure } from "./download.js";
 import { Offline } from "./offline.js";
+import { foreign, takeSeat } from "./seats.js";
 
-/** @import { AppError, Backend, BackendChoice, CallResult, ClientEvents, Failure, InsideAnswers, InsideQuestion, Progress, Ready, Site, WireValue, WorkerApi } from "./protocol.js" */
+/** @import { AppError, Backend, BackendChoice, CallResult, ClientEvents, Failure, InsideAnswers, InsideQuestion, Progress, Ready, Site, WireValue } from "./protocol.js" */
+/** @import { Ended, Seat } from "./seats.js" */
 
 /** A start in which nothing at all happens for so long has failed: every byte and every stage resets it. */
 const STALL_S = 90;
@@ -23,19 +24,21 @@ const STOPPED = { type: "Stopped", message: "Stopped before it finished." };
 
 const GPU_FAILED = { type: "ProviderError", message: "The GPU failed during a run." };
 
-/** @typedef {{worker: Worker, api: Comlink.Remote<WorkerApi>, ended: Promise<Failure>, end: (why: AppError) => void}} Running */
-
 export class Client {
   #site;
   #root;
   #app;
+  /** @type {Offline | null} */
   #offline;
+  #sharing;
   #stall_s;
   #demoted;
   /** @type {{[E in keyof ClientEvents]?: Set<(event: any) => void>}} */
   #listeners = {};
-  /** @type {Running | null} */
+  /** @type {Seat | null} */
   #running = null;
+  /** Calls that the worker has, of which it may be in the middle. */
+  #calls = 0;
   /** @type {Promise<Ready | Failure> | null} */
   #started = null;
   /** @type {Ready | undefined} */
@@ -48,17 +51,19 @@ export class Client {
   #queue = Promise.resolve();
 
   /**
-   * @param {{site: Site, root: string | URL, app: string, stall_s?: number, demoted?: () => Backend[]}} options root: the
+   * @param {{site: Site, root: string | URL, app: string, stall_s?: number, demoted?: () => Backend[], embedded?: boolean}} options root: the
    *   site's, absolute or relative to the page; stall_s: how long a start may show no progress at all; demoted: backends
-   *   that "auto" does without
+   *   that "auto" does without; embedded: the page is not one of the site's, so apps share a worker, and nothing is kept for
+   *   offline use
    */
-  constructor({ site, root, app, stall_s = STALL_S, demoted = () => [] }) {
+  constructor({ site, root, app, stall_s = STALL_S, demoted = () => [], embedded = false }) {
     this.#stall_s = stall_s;
     this.#demoted = demoted;
     this.#site = site;
     this.#root = new URL(root, document.baseURI).href;
     this.#app = app;
-    this.#offline = new Offline(this.#root, site.build.id, (name, event) => this.#emit(name, event));
+    this.#sharing = embedded;
+    this.#offline = embedded ? null : new Offline(this.#root, site.build.id, (name, event) => this.#emit(name, event));
   }
 
   /**
@@ -106,10 +111,10 @@ export class Client {
     return this.restart();
   }
 
-  /** End the worker and start no other. */
+  /** End the worker and start no other; one that is shared goes on, unless it is in the middle of a call of ours. */
   close() {
     this.#stops += 1;
-    this.#end(STOPPED);
+    this.#end(STOPPED, this.#calls === 0);
     this.#emit("status", { state: "stopped" });
   }
 
@@ -170,10 +175,13 @@ export class Client {
     for (;;) {
       const ready = await this.start();
       if ("error" in ready) return ready;
-      const running = /** @type {Running} */ (this.#running);
+      const running = /** @type {Seat} */ (this.#running);
       this.#emit("status", { state: "running", ready });
+      this.#calls += 1;
       const asked = running.api.call(fn, inputs, buffers).catch(lostWords);
-      const answer = /** @type {CallResult} */ (await Promise.race([asked, running.ended]));
+      const answer = /** @type {CallResult & Ended} */ (await Promise.race([asked, running.ended]));
+      this.#calls -= 1;
+      if (answer.lost) continue;
       if (answer.broken && this.#running === running) {
         const why = "error" in answer ? answer.error : GPU_FAILED;
         const replaced = this.#replace({ error: why, broken: answer.broken });
@@ -203,9 +211,13 @@ export class Client {
     let timer = 0;
     let over = false;
     let stage = "loading the worker";
+    /** @type {(why: AppError) => void} */
+    let stall = () => {};
+    /** @type {Promise<Failure>} */
+    const late = new Promise((resolve) => (stall = (error) => resolve({ error })));
     const alive = () => {
       clearTimeout(timer);
-      if (!over) timer = setTimeout(() => running.end(stalled(stage, this.#stall_s)), this.#stall_s * 1000);
+      if (!over) timer = setTimeout(() => stall(stalled(stage, this.#stall_s)), this.#stall_s * 1000);
     };
     /** @param {Progress} progress */
     const onProgress = (progress) => {
@@ -219,12 +231,12 @@ export class Client {
       site: this.#site,
       app: this.#app,
       backend: this.#backend,
-      isolated: globalThis.crossOriginIsolated === true && this.#threads,
-      keeps: "serviceWorker" in navigator,
+      isolated: globalThis.crossOriginIsolated === true && this.#threads && !foreign,
+      keeps: this.#offline !== null && "serviceWorker" in navigator,
       demoted: this.#demoted(),
     };
     const asked = running.api.start(config, Comlink.proxy(onProgress)).catch(lostWords);
-    const answer = /** @type {Ready | Failure} */ (await Promise.race([asked, running.ended]));
+    const answer = /** @type {Ready | Failure} */ (await Promise.race([asked, running.ended, late]));
     over = true; // what loads in the background later reports too
     clearTimeout(timer);
     if (this.#running !== running) return this.#started ?? answer; // stopped meanwhile, or replaced
@@ -235,7 +247,7 @@ export class Client {
   #startDone(ready) {
     this.#ready = ready;
     this.#emit("status", { state: "ready", ready });
-    this.#offline.visit(this.#app, ready.files);
+    void this.#offline?.visit(this.#app, ready.files);
     return ready;
   }
 
@@ -247,41 +259,35 @@ export class Client {
   async #startFailed(failure, isolated) {
     const broken = failure.broken ?? (isolated && failure.error.type === "Stalled" ? "threads" : undefined);
     if (broken) return this.#replace({ ...failure, broken });
-    if (isolated && !this.#threads) await this.#offline.stopIsolating(); // reloads the page where that can help
-    this.#end(failure.error);
+    if (isolated && !this.#threads) await this.#offline?.stopIsolating(); // reloads the page where that can help
+    this.#end(failure.error, true);
     this.#emit("status", { state: "failed", error: failure.error });
     return failure;
   }
 
-  /** @returns {Running} */
+  /** @returns {Seat} */
   #spawn() {
-    const url = new URL("./worker.js", import.meta.url);
-    const worker = new Worker(url, { type: "module", name: "onnxlet" });
-    /** @type {(failure: Failure) => void} */
-    let resolve = () => {};
-    /** @type {Promise<Failure>} */
-    const ended = new Promise((done) => (resolve = done));
-    const end = (/** @type {AppError} */ error) => resolve({ error });
-    worker.onerror = async (event) => {
-      event.preventDefault();
-      const why = event.message || (await describeFailure(url.href));
-      end({ type: "StartError", message: `The page's worker failed: ${why}` });
-    };
-    const running = { worker, api: /** @type {Comlink.Remote<WorkerApi>} */ (Comlink.wrap(worker)), ended, end };
+    const running = takeSeat(this.#sharing);
     this.#running = running;
+    void running.ended.then(({ lost }) => {
+      if (!lost || this.#running !== running) return;
+      this.#end(STOPPED);
+      void this.start(); // another app ended the worker, to stop a run or to start again without what broke
+    });
     return running;
   }
 
-  /** @param {AppError} why what calls that still wait are told */
-  #end(why) {
+  /**
+   * @param {AppError} why what calls that still wait are told
+   * @param {boolean} [leaving] whether others may keep the worker
+   */
+  #end(why, leaving = false) {
     const running = this.#running;
     this.#running = null;
     this.#started = null;
     this.#ready = undefined;
-    if (!running) return;
-    running.end(why);
-    running.api[Comlink.releaseProxy]();
-    running.worker.terminate();
+    if (leaving) running?.leave(why);
+    else running?.end(why);
   }
 
   /**

@@ -220,6 +220,9 @@ export class Bridge {
     this.#engine.release(session);
   }
 
+  /** The app leaves; Python has released its sessions. */
+  close() {}
+
   /**
    * A model's file.
    * @param {string} id
@@ -299,6 +302,11 @@ export class AtomicsBridge {
   /** @param {number} session */
   release(session) {
     this.#client.call({ op: "release", session });
+  }
+
+  /** The app leaves, and ONNX Runtime with it. */
+  close() {
+    this.#client.close();
   }
 
   /** @param {string} id */

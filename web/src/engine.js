@@ -18,14 +18,14 @@ import { OrtError, Runtime } from "./runtime.js";
 const MAX_THREADS = 4;
 
 /** @typedef {{id?: string, provider: Provider, options: Ort.InferenceSession.SessionOptions}} Spec */
+/** @typedef {Partial<Record<Provider, Runtime>>} Runtimes one of each in a worker */
 /** @typedef {{runtime: Runtime, made: Promise<Ort.InferenceSession>}} Made */
 
 export class Engine {
   #site;
   #assets;
   #threads;
-  /** @type {Partial<Record<Provider, Runtime>>} */
-  #runtimes = {};
+  #runtimes;
   /** @type {Map<number, Made>} */
   #sessions = new Map();
   #count = 0;
@@ -38,9 +38,11 @@ export class Engine {
    * @param {Site} site
    * @param {Assets} assets
    * @param {boolean} isolated false asks for one thread
+   * @param {Runtimes} [runtimes] those that the engines of other apps have made, and will
    */
-  constructor(site, assets, isolated) {
+  constructor(site, assets, isolated, runtimes = {}) {
     this.#site = site;
+    this.#runtimes = runtimes;
     this.#assets = assets;
     this.#threads = threadsHere(isolated, site.cores ?? navigator.hardwareConcurrency ?? 1);
   }

@@ -336,7 +336,11 @@ export interface WorkerApi {
   start(config: StartConfig, onProgress: (p: Progress) => void): Promise<Ready | Failure>;
   call(fn: string, inputs: (WireValue | null)[], buffers: Uint8Array[]): Promise<CallResult>;
   inside<Q extends InsideQuestion>(what: Q, session?: number): Promise<InsideAnswers[Q] | Failure>;
-  status(): Status;
+  status(): Promise<Status>;
+  /** Forget the app; others in the same worker go on. */
+  leave(): Promise<void>;
+  /** Give another app of the site a seat of its own in the same worker; it is asked through the port, by this same API. */
+  join(port: MessagePort): void;
 }
 
 // ---- the client's events ---------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 /**
- * Starts Python: Pyodide from checked files, the packages that every app needs, and the app's own files in /app.
+ * Starts Python: Pyodide from checked files, and the packages that every app needs. What an app brings is in app-files.js.
  *
  * Every download has begun before Pyodide's own code runs, and everything that Pyodide fetches comes out of them (seam.js).
  * The packages of site.json are laid into site-packages before the interpreter starts: loadPackage would load every
@@ -7,37 +7,35 @@
  */
 
 import { unpack } from "./pack.js";
-import { variantFor } from "./variants.js";
 
 /** @import { PyodideAPI } from "pyodide" */
 /** @import { Assets } from "./assets.js" */
-/** @import { Site, SiteApp } from "./protocol.js" */
+/** @import { Site } from "./protocol.js" */
 
-/** Where the app's files lie; Python's working directory, which is on sys.path. */
-const APP = "/app";
+/** Where the files of the first app lie: its working directory, which is on sys.path. */
+export const APP = "/app";
 
 export class Python {
   #site;
-  #app;
   #assets;
   #failed;
   /** @type {PyodideAPI | undefined} */
   #pyodide;
-  /** @type {Promise<void> | undefined} */
-  #pictures;
+  /** @type {Promise<PyodideAPI> | undefined} */
+  #booting;
+  /** @type {Promise<unknown>} */
+  #loads = Promise.resolve();
 
   /**
    * @param {Site} site
-   * @param {SiteApp} app
    * @param {Assets} assets
-   * @param {Promise<never>} failed rejects when one of the fetches that Pyodide makes itself fails
+   * @param {() => Promise<never>} failed gives a promise that rejects when one of the fetches that Pyodide makes itself fails
    */
-  constructor(site, app, assets, failed) {
+  constructor(site, assets, failed) {
     this.#site = site;
-    this.#app = app;
     this.#assets = assets;
     this.#failed = failed;
-    assets.prefetch([this.#file("python_stdlib.zip"), ...this.#wheels(site.python.packages), ...Object.values(app.files)]);
+    assets.prefetch([this.#file("python_stdlib.zip"), ...this.#wheels(site.python.packages)]);
   }
 
   /** Pyodide, once boot() is done. */
@@ -51,13 +49,17 @@ export class Python {
     return /** @type {any} */ (this.pyodide)._module.HEAPU8;
   }
 
-  /** Start the interpreter. @throws {AssetError} */
-  async boot() {
+  /** Start the interpreter; later, what came of that. @throws {AssetError} */
+  boot() {
+    return (this.#booting ??= this.#boot());
+  }
+
+  async #boot() {
     const site = this.#site;
+    const failed = this.#failed();
     const wasm = this.#assets.wasm(this.#file("pyodide.asm.wasm"));
     const wheels = Promise.all(site.python.packages.map((name) => this.#package(name)));
-    const sources = this.#appFiles();
-    const files = Promise.all([wasm, wheels, sources]);
+    const files = Promise.all([wasm, wheels]);
     files.catch(() => {}); // seen below, or hidden by a failure that came first
     const [{ loadPyodide }, { default: createPyodideModule }] = await Promise.all([
       this.#assets.module(this.#file("pyodide.js")),
@@ -78,26 +80,31 @@ export class Python {
           if (wheel.files) writeFiles(fs, sitePackages, wheel.files);
           else packed.push(wheel);
         }
-        writeFiles(fs, APP, await sources);
       },
     });
     starting.catch(() => {}); // it follows from a file that failed, which is what is told
     // A file that fails inside Pyodide's own fetches leaves loadPyodide pending for ever.
     /** @type {PyodideAPI} */
-    const pyodide = await Promise.race([files.then(() => starting), this.#failed]);
+    const pyodide = await Promise.race([files.then(() => starting), failed]);
     for (const { bytes, format } of packed) pyodide.unpackArchive(bytes, format, { extractDir: sitePackagesOf(pyodide) });
     this.#pyodide = pyodide;
-    const eager = this.#app.packages.filter((name) => !this.#onlyForPictures(name));
-    if (eager.length) await this.load(eager);
     return pyodide;
   }
 
   /**
-   * Install packages of the lock, with what they depend on.
+   * Install packages of the lock, with what they depend on; one list after the other.
    * @param {string[]} names
+   * @returns {Promise<void>}
    * @throws {Error} one of them is not installed afterwards: loadPackage itself would only write to the console
    */
-  async load(names) {
+  load(names) {
+    const loading = this.#loads.then(() => this.#load(names));
+    this.#loads = loading.catch(() => {});
+    return loading;
+  }
+
+  /** @param {string[]} names */
+  async #load(names) {
     const pyodide = this.pyodide;
     /** @type {string[]} */
     const said = [];
@@ -105,47 +112,23 @@ export class Python {
     // The base packages are in place already; to loadPackage they are not, so it is told.
     const loaded = /** @type {Record<string, string>} */ (pyodide.loadedPackages);
     for (const name of this.#site.python.packages) loaded[name] ??= "default channel";
-    await Promise.race([pyodide.loadPackage(names, quiet), this.#failed]);
+    await Promise.race([pyodide.loadPackage(names, quiet), this.#failed()]);
     const missing = names.filter((name) => !(this.#entry(name).name in loaded) && !(name in loaded));
     if (missing.length) throw new Error(`Python packages not installed: ${missing.join(", ")}. ${said.join(" ")}`);
   }
 
-  /** Lay the app's models beside its files: where Python cannot wait, they have to be there before it asks. */
-  async keepModels() {
-    const models = Object.entries(this.#app.models).map(async ([name, id]) => {
-      const model = this.#site.models[id];
-      const variant = model && (variantFor(model, "python") ?? model.variants[0]);
-      return variant ? [{ name, data: await this.#assets.model(variant) }] : [];
-    });
-    writeFiles(this.pyodide.FS, APP, (await Promise.all(models)).flat());
-  }
-
-  /** The package that decodes pictures: in the background after the start, or when the first picture comes. */
-  pictures() {
-    const names = this.#app.packages.filter((name) => this.#onlyForPictures(name));
-    if (!this.#pictures) this.#assets.prefetch(this.#wheels(names)); // counted among the start's files at once
-    this.#pictures ??= names.length ? this.load(names) : Promise.resolve();
-    this.#pictures.catch(() => (this.#pictures = undefined)); // a later call tries again
-    return this.#pictures;
+  /** Start the downloads of packages. @param {string[]} names */
+  prefetch(names) {
+    this.#assets.prefetch(this.#wheels(names));
   }
 
   /**
-   * Pillow is imported by the core when it decodes a picture, and not before: an app that never gets one does not wait for it.
-   * @param {string} name
+   * Lay files into a folder.
+   * @param {string} folder
+   * @param {{name: string, data: Uint8Array}[]} files with "/" between folders
    */
-  #onlyForPictures(name) {
-    return name.toLowerCase() === "pillow" && !this.#importsPillow;
-  }
-
-  #importsPillow = false;
-
-  async #appFiles() {
-    const files = await Promise.all(
-      Object.entries(this.#app.files).map(async ([name, path]) => ({ name, data: await this.#assets.bytes(path) })),
-    );
-    const decoder = new TextDecoder();
-    this.#importsPillow = files.some(({ name, data }) => name.endsWith(".py") && /\bPIL\b/.test(decoder.decode(data)));
-    return files;
+  write(folder, files) {
+    writeFiles(this.pyodide.FS, folder, files);
   }
 
   /**

@@ -11,7 +11,8 @@
 
 /**
  * @param {Assets} assets
- * @returns {Promise<never>} rejects with the first file that failed; whoever waits for a library races against it
+ * @returns {() => Promise<never>} gives a promise that rejects with the next file that fails; whoever waits for a library
+ *   races against it
  */
 export function fetchThrough(assets) {
   /** @type {WeakMap<Response, string>} answers whose body is a compiled module, by path */
@@ -21,8 +22,12 @@ export function fetchThrough(assets) {
   /** @type {(error: unknown) => void} */
   let fail = () => {};
   /** @type {Promise<never>} */
-  const failed = new Promise((_, reject) => (fail = reject));
-  failed.catch(() => {});
+  let failed;
+  const renew = () => {
+    failed = new Promise((_, reject) => (fail = reject));
+    failed.catch(() => {});
+  };
+  renew();
 
   self.fetch = async (input, init) => {
     const path = assets.pathOf(input instanceof Request ? input.url : input);
@@ -35,6 +40,7 @@ export function fetchThrough(assets) {
       return response;
     } catch (error) {
       fail(error);
+      renew();
       throw error;
     }
   };
@@ -53,7 +59,7 @@ export function fetchThrough(assets) {
     }
     return { module, instance };
   };
-  return failed;
+  return () => failed;
 }
 
 /** Memories of the WebAssembly that came through here: Python's, and those of ONNX Runtime in this worker. @type {Set<WebAssembly.Memory>} */

@@ -1,19 +1,22 @@
 /**
  * The worker that computes: Pyodide and ONNX Runtime Web side by side, so that tensors never cross threads.
  *
- * A start does everything at once. Files download, WebAssembly compiles, ONNX Runtime loads and opens the model while
+ * Each app has a seat: most pages have one, and a page that embeds several seats them in one worker, where they share Python
+ * and take turns in it. A start does everything at once. Files download, WebAssembly compiles, ONNX Runtime loads and opens the model while
  * Python boots; the app's own `InferenceSession(...)` then finds its session made. Failures are values, never rejected
  * promises: an Error loses its class on the way between threads.
  */
 
 import * as Comlink from "./vendor/comlink.js";
+import { AppFiles } from "./app-files.js";
 import { Assets } from "./assets.js";
 import { createBridge } from "./bridge.js";
-import { Python } from "./pyodide-boot.js";
+import { APP, Python } from "./pyodide-boot.js";
 import { fetchThrough, memoryBytes } from "./seam.js";
 
 /** @import { PyProxy } from "pyodide/ffi" */
-/** @import { CallResult, Failure, InsideQuestion, Progress, Ready, StartConfig, Status, WireValue } from "./protocol.js" */
+/** @import { Runtimes } from "./engine.js" */
+/** @import { CallResult, Failure, InsideQuestion, Progress, Ready, SiteApp, StartConfig, Status, WireValue } from "./protocol.js" */
 
 /** Progress that a person can see; more of it would only cost the thread time. */
 const PROGRESS_EVERY_MS = 50;
@@ -21,94 +24,202 @@ const PROGRESS_EVERY_MS = 50;
 const PICTURES = new Set(["image", "drawing", "file"]);
 
 /** @typedef {Awaited<ReturnType<typeof createBridge>>} Bridge */
-/** @typedef {{python: Python, bridge: Bridge, host: PyProxy & Record<string, any>, assets: Assets}} Session */
+/** @typedef {PyProxy & Record<string, any>} Host */
+/** @typedef {{files: AppFiles, bridge: Bridge, host: Host}} Session */
 
-/** @type {Session | null} */
-let session = null;
+/** What the apps of this worker share: files, Python, and each build of ONNX Runtime Web. */
+class Common {
+  /** Where a start tells how far it is. @type {Set<(change: Partial<Progress>) => void>} */
+  reports = new Set();
+  /** @type {Runtimes} */
+  runtimes = {};
+  /** The app whose turn it is in Python. @type {Seat | null} */
+  current = null;
+  /** @type {Promise<unknown>} */
+  #turns = Promise.resolve();
+  #seats = 0;
 
-/**
- * @param {StartConfig} config
- * @param {(p: Progress) => void} onProgress
- * @returns {Promise<Ready | Failure>}
- */
-async function start(config, onProgress) {
-  const began = performance.now();
-  /** @type {Record<string, number>} */
-  const steps = {};
-  const step = (/** @type {string} */ name) => (steps[name] = Math.round(performance.now() - began));
-  const report = reporter(onProgress);
-  try {
-    const { site, root } = config;
-    const app = site.apps.find(({ name }) => name === config.app);
-    if (!app) throw new Error(`site.json has no app ${config.app}; it has ${site.apps.map(({ name }) => name).join(", ")}`);
-    const assets = new Assets(site, root, (loaded, total) => report({ loaded, total }), config.keeps);
-    const failed = fetchThrough(assets);
-    const python = new Python(site, app, assets, failed);
-    const booting = python.boot();
-    const bridging = createBridge({ ...config, assets, onProgress: report, heap: () => python.heap });
-    bridging.catch(() => {}); // awaited below, after Python
-    await booting;
-    step("python");
-    const bridge = await bridging;
-    step("bridge");
-    report({ stage: "app", detail: "" }, true);
-    const host = /** @type {Session["host"]} */ (python.pyodide.pyimport("onnxlet.host"));
-    step("import");
-    session = { python, bridge, host, assets };
-    if (bridge.waits === "none") await python.keepModels(); // it cannot wait for them later
-    const fault = await host.start(bridge, JSON.stringify(app));
-    if (fault) return failure(JSON.parse(fault).error);
-    step("app");
-    await assets.settled(); // a model that cannot be had is told now, not by the first call
-    python.pictures().catch(() => {}); // a call that needs it tries again, and tells
-    report({ stage: "ready" }, true);
-    return { ...status(), load_ms: step("ready"), steps, files: assets.used };
-  } catch (error) {
-    return failure(error);
-  } // onProgress stays: files that are loaded later report to it too
-}
+  /** @param {StartConfig} config of the app that came first */
+  constructor({ site, root, keeps }) {
+    const tell = (/** @type {number} */ loaded, /** @type {number} */ total) => {
+      for (const report of this.reports) report({ loaded, total });
+    };
+    this.assets = new Assets(site, root, tell, keeps);
+    this.python = new Python(site, this.assets, fetchThrough(this.assets));
+  }
 
-/**
- * @param {string} fn
- * @param {(WireValue | null)[]} inputs
- * @param {Uint8Array[]} buffers
- * @returns {Promise<CallResult>}
- */
-async function call(fn, inputs, buffers) {
-  if (!session) return failure(new Error("call() came before start()"));
-  const { python, bridge, host } = session;
-  try {
-    if (inputs.some(mayBePicture)) await python.pictures();
-    const [json, views] = await host.call(fn, JSON.stringify(inputs), buffers);
-    const { error, ...answer } = JSON.parse(json);
-    const broken = bridge.backend === "webgpu" && bridge.describe("webgpu").broken ? { broken: /** @type {const} */ ("webgpu") } : {};
-    if (error) return { error, ...broken };
-    return Comlink.transfer({ ...answer, buffers: views, ...broken }, views.map((/** @type {Uint8Array} */ view) => view.buffer));
-  } catch (error) {
-    return failure(error);
+  /** A folder for one more app. @param {string} name */
+  folder(name) {
+    this.#seats += 1;
+    return this.#seats === 1 ? APP : `/apps/${this.#seats}-${name}`;
+  }
+
+  /**
+   * Do something in Python when nobody else does: apps take turns, because a call may wait for ONNX Runtime in its middle.
+   * @template T
+   * @param {() => Promise<T> | T} work
+   * @returns {Promise<T>}
+   */
+  turn(work) {
+    const mine = this.#turns.then(work);
+    this.#turns = mine.catch(() => {});
+    return mine;
   }
 }
 
-/**
- * @param {InsideQuestion} what
- * @param {number} [of] a session's number
- * @returns {Promise<any>} what inside.py says, or a Failure
- */
-async function inside(what, of = 0) {
-  if (!session) return failure(new Error("inside() came before start()"));
-  const { assets, host } = session;
-  try {
-    return JSON.parse(await host.inside(what, of, (/** @type {string} */ path) => assets.bytes(path)));
-  } catch (error) {
-    return failure(error);
-  }
-}
+/** @type {Common | undefined} */
+let common;
 
-/** @returns {Status} */
-function status() {
-  if (!session) throw new Error("status() came before start()");
-  const { bridge, host } = session;
-  return { ...JSON.parse(host.status()), waits: bridge.waits, memory_bytes: memoryBytes() };
+/** One app, as whoever started it sees it: the worker's API (protocol.d.ts). */
+class Seat {
+  /** @type {Session | null} */
+  #session = null;
+  #folder = "";
+  /** @type {Promise<Ready | Failure> | undefined} */
+  #starting;
+
+  /**
+   * @param {StartConfig} config
+   * @param {(p: Progress) => void} onProgress
+   * @returns {Promise<Ready | Failure>}
+   */
+  start(config, onProgress) {
+    return (this.#starting = this.#start(config, reporter(onProgress)));
+  }
+
+  /**
+   * @param {StartConfig} config
+   * @param {(change: Partial<Progress>, now?: boolean) => void} report
+   * @returns {Promise<Ready | Failure>}
+   */
+  async #start(config, report) {
+    const began = performance.now();
+    /** @type {Record<string, number>} */
+    const steps = {};
+    const step = (/** @type {string} */ name) => (steps[name] = Math.round(performance.now() - began));
+    try {
+      const { site } = config;
+      const app = site.apps.find(({ name }) => name === config.app);
+      if (!app) throw new Error(`site.json has no app ${config.app}; it has ${site.apps.map(({ name }) => name).join(", ")}`);
+      common ??= new Common(config);
+      const { assets, python, runtimes, reports } = common;
+      reports.add(report);
+      this.#folder = common.folder(app.name);
+      const files = new AppFiles(site, app, assets, python, this.#folder);
+      const booting = python.boot();
+      const bridging = createBridge({ ...config, assets, runtimes, onProgress: report, heap: () => python.heap });
+      bridging.catch(() => {}); // awaited below, after Python
+      const pyodide = await booting;
+      step("python");
+      await files.lay();
+      const bridge = await bridging;
+      step("bridge");
+      report({ stage: "app", detail: "" }, true);
+      const host = /** @type {Host} */ (pyodide.pyimport("onnxlet.host"));
+      step("import");
+      this.#session = { files, bridge, host };
+      if (bridge.waits === "none") await files.keepModels(); // it cannot wait for them later
+      const fault = await this.#begin(app);
+      if (fault) return failure(JSON.parse(fault).error);
+      step("app");
+      await assets.settled((group) => files.needs(group)); // a model that cannot be had is told now, not by the first call
+      files.pictures().catch(() => {}); // a call that needs it tries again, and tells
+      report({ stage: "ready" }, true);
+      return { ...(await this.status()), load_ms: step("ready"), steps, files: assets.used };
+    } catch (error) {
+      return failure(error);
+    } // `report` stays: files that are loaded later report to it too
+  }
+
+  /** @param {SiteApp} app @returns {Promise<string | undefined>} what went wrong, as JSON */
+  #begin(app) {
+    const { common, host, bridge } = this.#shared();
+    return common.turn(() => {
+      common.current = this;
+      return host.start(bridge, JSON.stringify({ ...app, root: this.#folder }));
+    });
+  }
+
+  /**
+   * @param {string} fn
+   * @param {(WireValue | null)[]} inputs
+   * @param {Uint8Array[]} buffers
+   * @returns {Promise<CallResult>}
+   */
+  async call(fn, inputs, buffers) {
+    if (!this.#session) return failure(new Error("call() came before start()"));
+    const { files, bridge, host } = this.#session;
+    try {
+      if (inputs.some(mayBePicture)) await files.pictures();
+      const [json, views] = await this.#turn(() => host.call(fn, JSON.stringify(inputs), buffers));
+      const { error, ...answer } = JSON.parse(json);
+      const broken = bridge.backend === "webgpu" && bridge.describe("webgpu").broken ? { broken: /** @type {const} */ ("webgpu") } : {};
+      if (error) return { error, ...broken };
+      return Comlink.transfer({ ...answer, buffers: views, ...broken }, views.map((/** @type {Uint8Array} */ view) => view.buffer));
+    } catch (error) {
+      return failure(error);
+    }
+  }
+
+  /**
+   * @param {InsideQuestion} what
+   * @param {number} [of] a session's number
+   * @returns {Promise<any>} what inside.py says, or a Failure
+   */
+  async inside(what, of = 0) {
+    if (!this.#session) return failure(new Error("inside() came before start()"));
+    const { common, host } = this.#shared();
+    try {
+      return JSON.parse(await this.#turn(() => host.inside(what, of, (/** @type {string} */ path) => common.assets.bytes(path))));
+    } catch (error) {
+      return failure(error);
+    }
+  }
+
+  /** @returns {Promise<Status>} */
+  async status() {
+    const { common, bridge, host } = this.#shared();
+    const said = () => host.status();
+    const status = await (common.current === this ? said() : this.#turn(said)); // another one may be in the middle of a call
+    return { ...JSON.parse(status), waits: bridge.waits, memory_bytes: memoryBytes() };
+  }
+
+  /** Forget the app, once it has started; the others stay. */
+  async leave() {
+    await this.#starting;
+    if (!this.#session) return;
+    const { common, bridge, host } = this.#shared();
+    this.#session = null;
+    await common.turn(() => {
+      if (common.current === this) common.current = null;
+      host.leave(this.#folder);
+      bridge.close();
+    });
+  }
+
+  /** Give another app of the site a seat of its own in this worker. @param {MessagePort} port on which it will be asked */
+  join(port) {
+    Comlink.expose(new Seat(), port);
+  }
+
+  /**
+   * @template T
+   * @param {() => Promise<T> | T} work in Python
+   * @returns {Promise<T>}
+   */
+  #turn(work) {
+    const { common, host } = this.#shared();
+    return common.turn(() => {
+      if (common.current !== this) host.enter(this.#folder);
+      common.current = this;
+      return work();
+    });
+  }
+
+  #shared() {
+    if (!common || !this.#session) throw new Error("the app has not started, or it has left");
+    return { common, ...this.#session };
+  }
 }
 
 /** @param {WireValue | null} input */
@@ -141,4 +252,4 @@ function failure(error) {
   return { error: { type: type ?? name ?? "Error", message: String(message ?? error), traceback, hint } };
 }
 
-Comlink.expose({ start, call, inside, status });
+Comlink.expose(new Seat());

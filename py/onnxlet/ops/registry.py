@@ -28,7 +28,7 @@ from typing import Any, TypeVar
 
 from ..errors import UnsupportedOp
 
-__all__ = ["Operator", "find", "op", "registered"]
+__all__ = ["Operator", "Table", "find", "op", "registered", "use"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -65,7 +65,18 @@ class Operator:
         return self.function.__module__.startswith(f"{__package__}.")
 
 
-_TABLE: dict[tuple[str, str], list[Operator]] = {}
+Table = dict[tuple[str, str], list[Operator]]
+"""Operators by domain and name, each with its versions, the newest first."""
+
+_TABLE: Table = {}  # this package's
+_apps: Table = {}  # what the app that is current registered; it goes before this package's
+
+
+def use(table: Table) -> Table:
+    """Have another app's operators in place of those that are. Returns: the latter."""
+    global _apps
+    before, _apps = _apps, table
+    return before
 
 
 def op(
@@ -93,10 +104,9 @@ def op(
 
     def register(function: F) -> F:
         entry = _describe(name, domain, since, function, narrow, infer)
-        versions = _TABLE.setdefault((domain, name), [])
-        old = next((v for v in versions if v.since == since), None)
-        if old is None or old.builtin or not entry.builtin:
-            versions[:] = sorted([v for v in versions if v is not old] + [entry], key=lambda v: -v.since)
+        table = _TABLE if entry.builtin else _apps
+        versions = [v for v in table.get((domain, name), []) if v.since != since]
+        table[domain, name] = sorted([*versions, entry], key=lambda v: -v.since)
         return function
 
     return register
@@ -136,7 +146,7 @@ def find(domain: str, name: str, opset: int) -> Operator:
 
     Raises: UnsupportedOp: nobody registered it, or only for later opsets.
     """
-    versions = _TABLE.get((domain, name), [])
+    versions = _versions(domain, name)
     for entry in versions:
         if entry.since <= opset:
             return entry
@@ -150,4 +160,13 @@ def find(domain: str, name: str, opset: int) -> Operator:
 
 def registered() -> dict[tuple[str, str], tuple[int, ...]]:
     """Every (domain, name) and the opsets at which its semantics change, newest first."""
-    return {key: tuple(v.since for v in versions) for key, versions in sorted(_TABLE.items())}
+    return {key: tuple(v.since for v in _versions(*key)) for key in sorted({**_TABLE, **_apps})}
+
+
+def _versions(domain: str, name: str) -> list[Operator]:
+    own = _apps.get((domain, name), [])
+    theirs = _TABLE.get((domain, name), [])
+    if not own:
+        return theirs
+    replaced = {v.since for v in own}
+    return sorted([*own, *(v for v in theirs if v.since not in replaced)], key=lambda v: -v.since)

@@ -7,10 +7,23 @@ The core's own operators are everywhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from .base import Executable, Provider, Value
 
-__all__ = ["CPU", "NUMPY", "WEBGPU", "Executable", "Provider", "Value", "available", "find", "install"]
+__all__ = [
+    "CPU",
+    "NUMPY",
+    "WEBGPU",
+    "Executable",
+    "Offered",
+    "Provider",
+    "Value",
+    "available",
+    "find",
+    "install",
+    "use",
+]
 
 WEBGPU = "WebGpuExecutionProvider"
 CPU = "CPUExecutionProvider"
@@ -29,6 +42,14 @@ def _reference() -> Provider:
     return ReferenceProvider()
 
 
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """Providers that one app sees: how to make each, and those that are made."""
+
+    makers: Mapping[str, Callable[[], Provider]]
+    made: Mapping[str, Provider]
+
+
 _makers: dict[str, Callable[[], Provider]] = {CPU: _native, NUMPY: _reference}
 _made: dict[str, Provider] = {}
 
@@ -38,6 +59,21 @@ def install(makers: Mapping[str, Callable[[], Provider]]) -> None:
     _makers.clear()
     _made.clear()
     _makers.update({**makers, NUMPY: _reference})
+
+
+def use(offered: Offered | None) -> Offered:
+    """Have other providers in place of those that are. Returns: the latter, for another time.
+
+    Args:
+        offered: what `use` returned before; None keeps those that are until `install`.
+    """
+    before = Offered(dict(_makers), dict(_made))
+    if offered is not None:
+        _makers.clear()
+        _made.clear()
+        _makers.update(offered.makers)
+        _made.update(offered.made)
+    return before
 
 
 def find(name: str) -> Provider | None:

@@ -1,5 +1,6 @@
 /** Python with the page's own parts, and a way to run any code in it. Used by tests only. */
 
+import { AppFiles } from "./app-files.js";
 import { Assets } from "./assets.js";
 import { createBridge } from "./bridge.js";
 import { Python } from "./pyodide-boot.js";
@@ -16,12 +17,13 @@ async function start() {
   const site = await (await fetch(new URL("site.json", root))).json();
   const [app] = site.apps;
   const assets = new Assets(site, root);
-  const failed = fetchThrough(assets);
-  const python = new Python(site, app, assets, failed);
+  const python = new Python(site, assets, fetchThrough(assets));
+  const files = new AppFiles(site, app, assets, python, "/app");
   const heap = () => python.heap;
   const options = { site, root, app: app.name, assets, heap, backend: query.get("backend"), isolated: query.get("isolated") === "1" };
   const [pyodide, bridge] = await Promise.all([python.boot(), createBridge(options)]);
   pyodide.FS.mkdirTree("/app");
+  await files.lay();
   const host = pyodide.pyimport("onnxlet.host");
   await host.connect(bridge);
   pyodide.runPython("import os, sys; os.chdir('/app'); sys.path.insert(0, '/app')");
