@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from onnxlet.errors import InvalidInput
-from onnxlet.media.resample import resample
+from onnxlet.media.resample import Resampler, resample
 from onnxlet.media.wav import read_wav, write_wav
 from onnxlet.values import Audio
 
@@ -343,6 +343,22 @@ def test_channels_do_not_mix() -> None:
     both = Audio(np.stack([left, right]), 44100).resample(16000).samples
     np.testing.assert_array_equal(both[0], Audio(left, 44100).resample(16000).samples)
     np.testing.assert_array_equal(both[1], Audio(right, 44100).resample(16000).samples)
+
+
+@pytest.mark.parametrize(("rate", "new"), [*RATES, (16000, 16000), (50, 16000)])
+def test_pieces_of_a_sound_give_what_the_whole_gives(rate: int, new: int) -> None:
+    rng = np.random.default_rng(rate)
+    sound = rng.normal(0, 0.3, 3 * rate // 4 + 7).astype(np.float32)
+    whole = resample(sound[None], rate, new)[0]
+    resampler = Resampler(rate, new)
+    cuts = np.sort(rng.integers(0, len(sound), 20))
+    pieces = [resampler.feed(piece) for piece in np.split(sound, cuts)]
+    late_by = len(whole) - sum(len(piece) for piece in pieces)
+    assert late_by <= 33 * max(1, new / rate) + 1, "half a filter"
+    together = np.concatenate([*pieces, resampler.finish()])
+    assert together.dtype == np.float32
+    assert len(together) == len(whole)
+    np.testing.assert_allclose(together, whole, atol=1e-6)
 
 
 @pytest.mark.parametrize("rate", [0, -1, 10_000_000])

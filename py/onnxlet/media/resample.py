@@ -11,7 +11,7 @@ import numpy as np
 from ..dtypes import Array
 from ..errors import InvalidInput
 
-__all__ = ["MAX_RATE_HZ", "resample"]
+__all__ = ["MAX_RATE_HZ", "Resampler", "resample"]
 
 MAX_RATE_HZ = 384_000  # the highest in use; it bounds the filter's table to 100 MB
 
@@ -32,11 +32,7 @@ def resample(samples: Array, from_hz: int, to_hz: int) -> Array:
     Returns: float32 [channels, ceil(n * to_hz / from_hz)].
     Raises: InvalidInput: a rate out of range.
     """
-    for rate in (from_hz, to_hz):
-        if not 1 <= rate <= MAX_RATE_HZ:
-            raise InvalidInput(f"resample: expected sample rates of 1 to {MAX_RATE_HZ} Hz, got {rate}")
-    common = gcd(from_hz, to_hz)
-    up, down = to_hz // common, from_hz // common
+    up, down = _ratio(from_hz, to_hz)
     channels, n = samples.shape
     if up == down or n == 0:
         return samples.copy()
@@ -48,8 +44,64 @@ def resample(samples: Array, from_hz: int, to_hz: int) -> Array:
         )
     taps = _filters(up, down, min(up, count))
     half = taps.shape[1] // 2
-    padded = np.pad(samples, ((0, 0), (half - 1, half)))
-    out = np.empty((channels, count), np.float32)
+    return _filtered(np.pad(samples, ((0, 0), (half - 1, half))), taps, up, down, count)
+
+
+class Resampler:
+    """Resamples sound that comes in pieces: put together, what it gives is what `resample` gives for the whole.
+
+    What comes out lags by half a filter (4 ms from 48 to 16 kHz): those samples need ones that have not come yet.
+
+    Args:
+        from_hz, to_hz: whole rates of 1 to MAX_RATE_HZ.
+    Raises: InvalidInput: a rate out of range.
+    """
+
+    def __init__(self, from_hz: int, to_hz: int) -> None:
+        self._up, self._down = _ratio(from_hz, to_hz)
+        self._taps = _filters(self._up, self._down, self._up) if self._up != self._down else np.ones((1, 2), np.float32)
+        self._half = self._taps.shape[1] // 2
+        self._rest = np.zeros(self._half - 1, np.float32)  # what later samples still need; silence before the first
+        self._came = self._gave = 0
+        self._start = 0  # where among all outputs those of `_rest` start: always a multiple of `up`
+
+    def feed(self, samples: Array) -> Array:
+        """Take the next samples, float32 [n]. Returns: float32 [m], as many as are certain now; maybe none."""
+        if self._up == self._down:
+            return np.asarray(samples, np.float32)
+        self._came += len(samples)
+        certain = -(-(self._came - self._half) * self._up // self._down)
+        return self._until(np.concatenate([self._rest, samples]), max(certain, self._gave))
+
+    def finish(self) -> Array:
+        """What is left, as if silence followed: float32 [m]. Nothing may be fed afterwards."""
+        if self._up == self._down:
+            return np.zeros(0, np.float32)
+        total = -(-self._came * self._up // self._down)
+        return self._until(np.concatenate([self._rest, np.zeros(self._half, np.float32)]), total)
+
+    def _until(self, samples: Array, end: int) -> Array:
+        """The outputs from where the last ones ended up to `end`."""
+        out = _filtered(samples[None], self._taps, self._up, self._down, end - self._start)[0]
+        out = out[self._gave - self._start :]
+        rounds = (end - self._start) // self._up  # whole turns of the filters are over
+        self._rest = samples[rounds * self._down :]
+        self._start += rounds * self._up
+        self._gave = end
+        return out
+
+
+def _ratio(from_hz: int, to_hz: int) -> tuple[int, int]:
+    for rate in (from_hz, to_hz):
+        if not 1 <= rate <= MAX_RATE_HZ:
+            raise InvalidInput(f"resample: expected sample rates of 1 to {MAX_RATE_HZ} Hz, got {rate}")
+    common = gcd(from_hz, to_hz)
+    return to_hz // common, from_hz // common
+
+
+def _filtered(padded: Array, taps: Array, up: int, down: int, count: int) -> Array:
+    """The first `count` outputs, float32 [channels, count]; `padded` starts half a filter before the first."""
+    out = np.empty((len(padded), count), np.float32)
     width = taps.shape[1]
     step = max(1, _BLOCK * up // (width * max(up, down)))  # so that a block's windows, overlapping, fit 32-bit sizes
     for start in range(0, count, step):

@@ -1,0 +1,38 @@
+"""Where does somebody speak? Silero's detector hears a sound file or the microphone, 32 milliseconds at a time."""
+
+from typing import Annotated
+
+from picture import draw
+
+from onnxlet import App, Audio, Field, Image, InferenceSession, ModelCard, Number, Table
+from onnxlet.tasks import VoiceActivityDetector
+
+detector = VoiceActivityDetector(InferenceSession("silero-vad.onnx"))
+
+
+def listen(
+    sound: Audio, threshold: Annotated[float, Number(min=0.05, max=0.95, step=0.05)] = 0.5
+) -> tuple[str, Annotated[Image, Field(label="Sound, with speech shaded, and how likely it is speech")], Table]:
+    """Where in this sound does somebody speak?"""
+    probabilities = detector.probabilities(sound)
+    speech = detector.segments(sound, probabilities, threshold)
+    spoken_s = sum(end_s - start_s for start_s, end_s in speech)
+    found = f"Speech in {spoken_s:.1f} of {sound.duration_s:.1f} seconds." if speech else "Nobody speaks here."
+    rows = [[number, f"{start_s:.2f}", f"{end_s:.2f}"] for number, (start_s, end_s) in enumerate(speech, 1)]
+    return found, draw(sound, probabilities, speech), Table(["speech", "from (s)", "to (s)"], rows)
+
+
+app = App(
+    listen,
+    title="Voice",
+    description="Silero's voice activity detector finds where somebody speaks in a sound file or a recording. "
+    "It hears 32 milliseconds at a time and remembers what came before, so it tells speech from other noise.",
+    examples=["two-voices.wav", "noise.wav"],  # made here: the voices by espeak-ng 1.51, the noise by numpy
+    card=ModelCard(
+        "Silero VAD 6.2.3, 16 kHz",
+        source="silero-vad on PyPI",
+        licence="MIT",
+        trained_on="speech in more than 6000 languages and noise, as its authors say",
+        limits="Hears that somebody speaks, not who or what. Singing, far voices and a loud background mislead it.",
+    ),
+)
