@@ -1,4 +1,4 @@
-"""Silero's model finds the speech that its own package finds: whole sounds and streams, in the plain model and the other."""
+"""Silero's model finds the speech that its own package finds, in whole sounds and in streams."""
 
 import asyncio
 from collections.abc import Callable
@@ -112,9 +112,7 @@ def test_a_stream_in_pieces_of_any_length_hears_what_the_whole_has(
         speaking = speaking or stream.speaking
     heard_all = np.concatenate(heard)
     whole = detector.probabilities(audio)
-    assert len(whole) - 2 <= len(heard_all) <= len(whole), (
-        "all but what the resampler and the last frame still wait for"
-    )
+    assert len(whole) - 2 <= len(heard_all) <= len(whole), "all but what waits for more"
     np.testing.assert_allclose(heard_all, whole[: len(heard_all)], atol=1e-4)
     assert stream.time_s == len(heard_all) * 0.032
     assert speaking

@@ -1,7 +1,7 @@
 """Voice activity: where somebody speaks, in a whole recording or while it comes in.
 
-For Silero's models (MIT, https://github.com/snakers4/silero-vad): the plain one hears a frame of 32 ms a run and carries
-its state on, the "sequence" one hears many frames a run. Both are known by their inputs.
+For Silero's models (MIT, https://github.com/snakers4/silero-vad): the plain one hears a frame of 32 ms a run and
+carries its state on, the "sequence" one hears many frames a run. Both are known by their inputs.
 """
 
 from __future__ import annotations
@@ -142,8 +142,8 @@ class _Memory(NamedTuple):
 class VoiceStream:
     """Sound that comes in pieces of any length; made by `VoiceActivityDetector.stream`.
 
-    A start or an end is told as soon as the rules know of it: an end after ``min_silence_duration_ms`` of silence. Short
-    sounds are not dropped, as they are in a whole recording: their start has been told already.
+    A start or an end is told as soon as the rules know of it: an end after ``min_silence_duration_ms`` of silence.
+    Short sounds are not dropped, as they are in a whole recording: their start has been told already.
 
     Attributes:
         probabilities: of the frames that the last piece completed, float32 [n].
