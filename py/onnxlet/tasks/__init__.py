@@ -3,18 +3,25 @@
 Names follow Hugging Face's pipelines where they have one: task, label, score, threshold.
 """
 
+from .background_removal import BackgroundRemover
 from .detection_heads import HEADS, Recognized, recognize
+from .image_classification import ImageClassifier
 from .image_input import Frame, ImageInput
+from .image_segmentation import ImageSegmenter, Segment
 from .object_detection import ObjectDetector, non_max_suppression
 from .speech_segments import Speech, SpeechRules
 from .voice_activity import SpeechEvent, VoiceActivityDetector, VoiceStream
 
 __all__ = [
     "HEADS",
+    "BackgroundRemover",
     "Frame",
+    "ImageClassifier",
     "ImageInput",
+    "ImageSegmenter",
     "ObjectDetector",
     "Recognized",
+    "Segment",
     "Speech",
     "SpeechEvent",
     "SpeechRules",
