@@ -13,6 +13,7 @@ import onnxlet
 from onnxlet.errors import BuildError
 
 from . import paths
+from .apps import Wanted, flag, keep, name_of, refuse_changed, write_app
 from .browser import version_of
 from .inspect_app import Inspected, inspect_app
 from .manifest import CLOUDFLARE_LIMIT_BYTES, Tree, safe_names
@@ -39,12 +40,14 @@ class Options:
         title: of the gallery page.
         settings: which variants, how good, proven by which browser.
         command: a shell line that builds the same again, for the report.
+        wanted: what is said of the model that has no app file.
     """
 
     host: str = ""
     title: str = "Demos"
     settings: Settings = field(default_factory=Settings)
     command: str = ""
+    wanted: Wanted = field(default_factory=Wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +58,13 @@ class Built:
         site: site.json's content.
         rows: what a visitor's browser fetches.
         studies: what was found out about each model.
+        written: app files that were written for models without one, beside `out`, for the person to edit.
     """
 
     site: dict[str, Any]
     rows: list[Row]
     studies: tuple[Study, ...]
+    written: tuple[Path, ...] = ()
 
 
 def build_site(
@@ -75,11 +80,13 @@ def build_site(
     """
     out = out.resolve()
     _refuse_foreign(out)
+    _refuse_many(apps, options.wanted)
     runtime = Runtime(report)
     if refresh:
         forget_resolved()
     with paths.scratch(out.parent, f".{out.name}-building-") as scratch:
-        files = [_app_of(path, scratch / f"written{i}", report) for i, path in enumerate(apps)]
+        written = {path: _write_app(path, scratch / f"written{i}", out, options, report) for i, path in _models(apps)}
+        files = [written.get(path, path) for path in apps]
         inspected = [inspect_app(app, scratch / f"app{i}", report, runtime) for i, app in enumerate(files)]
         studies = _studies(inspected, options.settings, scratch, report, executor, runtime, refresh=refresh)
         folder = scratch / "site"
@@ -90,16 +97,31 @@ def build_site(
         found = tuple(studies.values())
         write_report(tree, found, rows, _context(site, options, found))
         _swap(folder, out, scratch / "old")
-    return Built(site, rows, found)
+        kept = tuple(keep(app, _kept(out)) for app in written.values())
+    return Built(site, rows, found, kept)
 
 
-def _app_of(path: Path, folder: Path, report: Reporter) -> Path:
-    """The path of an app file; of a model, that of one written for it."""
-    if path.suffix == ".py" or (path / "app.py").is_file() or not path.exists():
-        return path
-    from .write_app import write_app
+def _models(apps: Sequence[Path]) -> list[tuple[int, Path]]:
+    """Those that are no apps but models, which get an app of their own, with their places."""
+    return [(i, path) for i, path in enumerate(apps) if not (path.suffix == ".py" or (path / "app.py").is_file())]
 
-    return write_app(path, folder / path.stem, report)
+
+def _refuse_many(apps: Sequence[Path], wanted: Wanted) -> None:
+    said = [name for name in wanted.given() if name != "title"]
+    if said and (models := len(_models(apps))) != 1:
+        alone = "build each alone, then the folders of the apps that are written" if models else "change it in the app"
+        raise BuildError(f"{flag(said[0])}: is about one model without an app file, got {models}; {alone}")
+
+
+def _kept(out: Path) -> Path:
+    """Where written apps lie, a folder each, for the person to edit."""
+    return out.with_name(f"{out.name}-apps")
+
+
+def _write_app(path: Path, folder: Path, out: Path, options: Options, report: Reporter) -> Path:
+    app = write_app(path, folder / name_of(path), report, options.wanted)
+    refuse_changed(app, _kept(out))
+    return app
 
 
 def _studies(

@@ -12,7 +12,7 @@ from rich.markup import escape
 import onnxlet
 
 from .. import fetch
-from . import effort
+from . import about_model, effort
 
 __all__ = ["describe", "run"]
 
@@ -20,7 +20,8 @@ _EXAMPLES = """\
 examples:
   build.py examples/digits/app.py --out dist            one app, its page at the root
   build.py digits/app.py filetype/app.py --out dist     several apps, a gallery, one runtime
-  build.py model.onnx --out dist                        a page for a model that has no app file yet
+  build.py model.onnx --task image-classification --labels names.txt       a page without an app file: see below
+  build.py bert-folder/ --out dist                      the same of a Hugging Face folder, which says its task
   build.py app.py --calibration pictures/ --max-drop 2% variants within two percent of the original
   build.py app.py --variants original --no-browser      fast: the model as it is, nothing measured
   build.py app.py --out dist --host cloudflare          no file over 24 MiB
@@ -41,8 +42,9 @@ def describe(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
     parser.add_argument("apps", nargs="+", type=Path, metavar="APP", help="an app file, the folder of one, or a model")
     parser.add_argument("--out", type=Path, default=Path("dist"), metavar="DIR", help="where to (default: dist)")
-    parser.add_argument("--title", default="Demos", help="of the gallery page of several apps")
+    parser.add_argument("--title", default="", help="of the page; of several apps, of the gallery (default: Demos)")
     parser.add_argument("--host", choices=["cloudflare"], default="", help="keep to a host's limits")
+    about_model.describe(parser)
     effort.describe(parser)
     parser.add_argument(
         "--prefer",
@@ -63,6 +65,12 @@ def _public(argument: str) -> str:
     return Path(argument).name if Path(argument).is_absolute() else argument
 
 
+def _near(path: Path) -> Path:
+    """A path as a person would type it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
 def run(options: argparse.Namespace) -> int:
     """Build."""
     from ..progress import Reporter
@@ -81,9 +89,8 @@ def run(options: argparse.Namespace) -> int:
             "ONNXLET_CHROMIUM; --no-browser silences this"
         )
     with effort.executor(options) as executor:
-        chosen = Options(
-            options.host, options.title, settings, shlex.join(["python", "build.py", *map(_public, options.given)])
-        )
+        command = shlex.join(["python", "build.py", *map(_public, options.given)])
+        chosen = Options(options.host, options.title or "Demos", settings, command, about_model.wanted(options))
         built = build_site(options.apps, options.out, chosen, report, executor, refresh=options.refresh)
     if options.json:
         summary = {
@@ -91,6 +98,7 @@ def run(options: argparse.Namespace) -> int:
             "build": built.site["build"],
             "groups": [asdict(row) for row in built.rows],
             "report": str(options.out / "report.json"),
+            "written": [str(_near(path)) for path in built.written],
         }
         print(json.dumps({**summary, "warnings": report.warnings}, indent=1))
     elif not options.quiet:
@@ -101,5 +109,10 @@ def run(options: argparse.Namespace) -> int:
                 console.print(table(study))
         console.print()
         print_rows(built.rows, console)
+        for path in built.written:
+            app = _near(path)
+            console.print(
+                f"{app} is the app that was written: edit it, then build.py {app.parent}", markup=False, soft_wrap=True
+            )
         console.print(f"{options.out} is ready; see it: build.py serve {options.out}", markup=False, soft_wrap=True)
     return 0

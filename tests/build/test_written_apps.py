@@ -14,10 +14,10 @@ from onnx import helper as h
 
 from onnxlet import Boxes, Image
 from onnxlet.errors import BuildError
+from onnxlet_build.apps import write_app
 from onnxlet_build.inspect_app import inspect_app
 from onnxlet_build.progress import Reporter
 from onnxlet_build.runtime import Runtime
-from onnxlet_build.write_app import write_app
 from tests.values.detectors import detector
 
 
@@ -47,7 +47,7 @@ def test_a_detector_gets_pictures_and_shows_boxes(tmp_path: Path, report: Report
     path.write_bytes(detector("yolov8", metadata={"names": "{0: 'red', 1: 'green'}"}))
     app = write_app(path, tmp_path / "app", report)
     files = {file.name for file in app.parent.iterdir()}
-    assert files == {"app.py", "red-and-green.onnx", "labels.txt", "example.png"}
+    assert files == {"app.py", "red-and-green.onnx", "labels.txt", "example.png", ".written"}
     assert isinstance(run_example(app), Boxes)
     pixels = np.full((64, 64, 3), 120, np.uint8)
     pixels[16:24, 32:40] = [255, 0, 0]
@@ -103,7 +103,7 @@ def test_an_app_that_a_person_changed_is_left_alone(tmp_path: Path, report: Repo
     app = write_app(path, tmp_path, report)  # beside the model: which stays
     assert write_app(path, tmp_path, report) == app
     app.write_text(app.read_text() + "# mine\n")
-    with pytest.raises(BuildError, match=r"app\.py: is there already, and not what would be written; build it, or"):
+    with pytest.raises(BuildError, match=r"app\.py: is there already, and not what would be written; build it instead"):
         write_app(path, tmp_path, report)
     assert app.read_text().endswith("# mine\n")
 

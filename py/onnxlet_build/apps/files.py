@@ -1,0 +1,46 @@
+"""Files that lie beside a written app: labels, examples."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from onnxlet import Image
+from onnxlet.errors import BuildError
+
+from .draft import Draft
+
+__all__ = ["add_examples", "lines_of", "picture"]
+
+
+def add_examples(draft: Draft, given: Sequence[str]) -> None:
+    """Copy the files of --example beside the app.
+
+    Raises: BuildError: one cannot be read.
+    """
+    for one in given:
+        path = Path(one)
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise BuildError(f"--example {one}: cannot be read ({error.strerror}); check the path") from error
+        if draft.files.get(path.name, content) != content:
+            raise BuildError(f"--example {one}: another file of the app is called {path.name}; rename one")
+        draft.files[path.name] = content
+        draft.examples.append(path.name)
+
+
+def picture() -> bytes:
+    """A PNG of a ball on a table, 320 x 240: something for the page to show before a visitor's own picture."""
+    y, x = np.mgrid[0:240, 0:320].astype(np.float32)
+    scene = np.stack([150 + 0.2 * y, 170 + 0.1 * y, 200 - 0.1 * y], axis=2)
+    scene[170:] = np.stack([120 + 0.1 * x, 85 + 0.05 * x, 55 + 0 * x], axis=2)[170:]
+    inside = (x - 150) ** 2 + (y - 140) ** 2 < 60**2
+    light = np.clip(1.1 - np.hypot(x - 130, y - 115) / 110, 0.1, 1)[..., None]
+    scene = np.where(inside[..., None], light * [230, 70, 50], scene)
+    return Image(np.clip(scene, 0, 255).astype(np.uint8)).to_png()
+
+
+def lines_of(names: Sequence[str]) -> bytes:
+    """A text file, one name a line."""
+    return "".join(f"{' '.join(name.split())}\n" for name in names).encode()

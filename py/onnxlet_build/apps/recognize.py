@@ -1,0 +1,59 @@
+"""What a model is for: as its files say, else as its inputs and outputs look."""
+
+from typing import NamedTuple
+
+from onnxlet.errors import BuildError
+
+from ..sources.yolo import detector
+from .registry import TASKS
+from .subject import Subject
+
+__all__ = ["Found", "recognize_task"]
+
+_IMAGENET = (1000, 1001)  # classes; the second with a first one for none of them
+_ULTRALYTICS = {"detect": "object-detection", "classify": "image-classification", "segment": "image-segmentation"}
+
+
+class Found(NamedTuple):
+    """A task, and how it is known, for people: "task (reason)". `guessed`: nothing but shapes say so."""
+
+    task: str
+    reason: str
+    guessed: bool = False
+
+
+def recognize_task(subject: Subject) -> Found:
+    """The task that was asked for, else the one that the model's own words tell, else what its shapes suggest.
+
+    Raises: BuildError: the task that was asked for is not known.
+    """
+    if task := subject.wanted.task:
+        if task not in TASKS:
+            raise BuildError(f"--task {task}: is not known; expected {', '.join(TASKS)}")
+        return Found(task, "as --task says")
+    if subject.made.task in TASKS:
+        return Found(subject.made.task, subject.made.told)
+    if subject.metadata.get("onnxlet.task") in TASKS:
+        return Found(subject.metadata["onnxlet.task"], "as the model's metadata says")
+    told = _ULTRALYTICS.get(subject.metadata.get("task", ""), "")
+    if told in TASKS and (told != "object-detection" or detector(subject.made)):
+        return Found(told, "as the model's metadata says")
+    return _by_shapes(subject)
+
+
+def _by_shapes(subject: Subject) -> Found:
+    if detector(subject.made):
+        return Found("object-detection", "its outputs are those of a detector", guessed=True)
+    if subject.picture and _gives_rows(subject):
+        if subject.classes in _IMAGENET:
+            return Found("image-classification", "it takes pictures and has ImageNet's number of outputs", guessed=True)
+        if subject.wanted.labels and len(subject.labels) == subject.classes:
+            return Found("image-classification", "it takes pictures and has as many outputs as labels", guessed=True)
+        return Found("tensors", "nothing says what it is for; it could be image-classification", guessed=True)
+    return Found("tensors", "nothing says what it is for", guessed=True)
+
+
+def _gives_rows(subject: Subject) -> bool:
+    outputs = subject.signature.outputs
+    shape = [size for size in outputs[0].shape[1:] if size != 1]
+    return len(outputs) == 1 and len(shape) == 1 and isinstance(shape[0], int)

@@ -1,0 +1,61 @@
+"""The tasks that an app can be written for, with what each takes: names are those of Hugging Face's pipelines."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from onnxlet.errors import BuildError
+
+from . import pictures, tensors
+from .draft import Draft
+from .options import Wanted, flag
+from .subject import Subject
+
+__all__ = ["TASKS", "Task", "check_options"]
+
+_ALWAYS = ("task", "title")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task.
+
+    Args:
+        write: makes the app. Raises: BuildError: the model cannot be for this, or an option is missing.
+        takes: names of the options that it heeds, besides --title.
+        about: what a visitor gives and gets.
+    """
+
+    write: Callable[[Subject], Draft]
+    takes: tuple[str, ...]
+    about: str
+
+
+_PICTURES = ("image_size", "mean", "std", "example")
+
+TASKS = {
+    "image-classification": Task(
+        pictures.classification, ("labels", *_PICTURES), "a picture -> its classes, best first"
+    ),
+    "object-detection": Task(pictures.detection, ("labels", "example"), "a picture -> boxes around things"),
+    "tensors": Task(tensors.tensors, ("example",), ".npy files -> tensors; for every model"),
+}
+
+
+def check_options(task: str, wanted: Wanted) -> None:
+    """See that a task heeds what was said.
+
+    Raises: BuildError: it does not; says what the task takes, and which task takes the option.
+    """
+    takes = TASKS[task].takes
+    for name in wanted.given():
+        if name in (*_ALWAYS, *takes):
+            continue
+        others = [other for other, one in TASKS.items() if name in one.takes]
+        raise BuildError(
+            f"{flag(name)}: is not for {task}, which takes {_listed([*map(flag, takes), '--title'], 'and')}"
+            f"; it is for {_listed(others, 'and')}"
+        )
+
+
+def _listed(words: list[str], last: str) -> str:
+    return f" {last} ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
