@@ -35,7 +35,7 @@ def classification(subject: Subject) -> Draft:
     draft = _with_session(Draft(f"{subject.title}: what is in a picture?", _CLASSIFY, "classify"), subject)
     draft.use("onnxlet", "Image", "Labels")
     draft.use("onnxlet.tasks", "ImageClassifier")
-    arguments = ["session", *_labels(draft, subject), *_image(draft, subject, arg.shape)]
+    arguments = ["session", *_labels(draft, subject, subject.classes), *_image(draft, subject, arg.shape)]
     if subject.ends_with("Softmax", "Sigmoid"):
         arguments.append('function_to_apply="none"')
     draft.setup.append(call("classifier = ImageClassifier", arguments))
@@ -58,7 +58,7 @@ def detection(subject: Subject) -> Draft:
     draft.use("onnxlet", "Boxes", "Image", "Number")
     draft.use("onnxlet.tasks", "ObjectDetector")
     arguments = ["session", f'head="{found.head}"']
-    arguments += [argument.replace("labels=", "names=") for argument in _labels(draft, subject)]
+    arguments += [argument.replace("labels=", "names=") for argument in _labels(draft, subject, found.classes)]
     if config:
         arguments += _image(draft, subject, ())
     draft.setup.append(call("detector = ObjectDetector", arguments))
@@ -90,9 +90,9 @@ def _picture(subject: Subject, task: str) -> NodeArg:
     return subject.picture
 
 
-def _labels(draft: Draft, subject: Subject) -> list[str]:
+def _labels(draft: Draft, subject: Subject, classes: int) -> list[str]:
     """The task's argument with the names of the classes; notes where nobody names them."""
-    if not (names := subject.named()):
+    if not (names := subject.named(classes)):
         draft.notes.append("does not name its classes: labels are numbers; give --labels FILE, a name a line")
         return []
     draft.files[LABELS] = lines_of(names)

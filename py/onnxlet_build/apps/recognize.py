@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from onnxlet.errors import BuildError
+from onnxlet.tasks.metadata import TASK
 
 from ..sources.yolo import detector
 from .registry import TASKS
@@ -31,10 +32,8 @@ def recognize_task(subject: Subject) -> Found:
         if task not in TASKS:
             raise BuildError(f"--task {task}: is not known; expected {', '.join(TASKS)}")
         return Found(task, "as --task says")
-    if subject.made.task in TASKS:
-        return Found(subject.made.task, subject.made.told)
-    if subject.metadata.get("onnxlet.task") in TASKS:
-        return Found(subject.metadata["onnxlet.task"], "as the model's metadata says")
+    if subject.metadata.get(TASK) in TASKS:
+        return Found(subject.metadata[TASK], "as its files say")
     told = _ULTRALYTICS.get(subject.metadata.get("task", ""), "")
     if told in TASKS and (told != "object-detection" or detector(subject.made)):
         return Found(told, "as the model's metadata says")

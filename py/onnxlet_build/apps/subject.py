@@ -9,7 +9,7 @@ from typing import Any
 from onnxlet.errors import BuildError
 from onnxlet.model import Model
 from onnxlet.source import ModelSource, NodeArg, Signature
-from onnxlet.tasks.detection_heads import class_names
+from onnxlet.tasks.metadata import names_of
 
 from ..sources import Export
 from ..sources.yolo import LABELS
@@ -62,7 +62,7 @@ class Subject:
             return read_labels(self.wanted)
         if LABELS in self.made.files:
             return self.made.files[LABELS].decode().splitlines()
-        return list(class_names(self.metadata))
+        return list(names_of(self.metadata))
 
     @property
     def classes(self) -> int:
@@ -70,15 +70,15 @@ class Subject:
         shape = self.signature.outputs[0].shape
         return shape[-1] if shape and isinstance(shape[-1], int) else 0
 
-    def named(self) -> list[str]:
-        """The labels, as many as the model has classes.
+    def named(self, classes: int) -> list[str]:
+        """The labels, as many as the model has classes (0: nobody knows how many).
 
         Raises: BuildError: they are more or fewer.
         """
-        if self.labels and self.classes and len(self.labels) != self.classes:
+        if self.labels and classes and len(self.labels) != classes:
             where = f"--labels {self.wanted.labels}" if self.wanted.labels else f"{self.path}: its list of labels"
             raise BuildError(
-                f"{where}: has {len(self.labels)} names, but {self.model} gives {self.classes} scores; name every "
+                f"{where}: has {len(self.labels)} names, but {self.model} gives {classes} scores; name every "
                 "class, in the order of its outputs"
             )
         return self.labels
