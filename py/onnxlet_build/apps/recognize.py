@@ -43,7 +43,7 @@ def recognize_task(subject: Subject) -> Found:
 def _by_shapes(subject: Subject) -> Found:
     if detector(subject.made):
         return Found("object-detection", "its outputs are those of a detector", guessed=True)
-    if subject.picture and _gives_rows(subject):
+    if subject.picture and _gives_rows(subject) and "image-classification" in TASKS:
         if subject.classes in _IMAGENET:
             return Found("image-classification", "it takes pictures and has ImageNet's number of outputs", guessed=True)
         if subject.wanted.labels and len(subject.labels) == subject.classes:

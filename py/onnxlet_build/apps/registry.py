@@ -33,9 +33,6 @@ class Task:
 _PICTURES = ("image_size", "mean", "std", "example")
 
 TASKS = {
-    "image-classification": Task(
-        pictures.classification, ("labels", *_PICTURES), "a picture -> its classes, best first"
-    ),
     "object-detection": Task(pictures.detection, ("labels", "example"), "a picture -> boxes around things"),
     "tensors": Task(tensors.tensors, ("example",), ".npy files -> tensors; for every model"),
 }

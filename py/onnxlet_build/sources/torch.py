@@ -72,7 +72,8 @@ def open_file(path: Path) -> Any:
             "builds the module, loads it and returns (module, example inputs), or save a .pt2 with torch.export.save"
         )
     try:
-        return torch.export.load(path)
+        with quiet():  # torch logs a traceback before it raises
+            return torch.export.load(path)
     except Exception as error:  # of zip, pickle, JSON or the program's version
         raise BuildError(
             f"{path}: is no exported program ({_reason(error)}); write it with torch.export.save"

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from . import torch as torch_source
 from .exported import Export, library, library_roots
 from .transformers_inputs import any_size, padding_matters, pictures, sides, texts
 
-__all__ = ["TASKS", "Transformers", "export", "open_file", "takes", "takes_file"]
+__all__ = ["TASKS", "Transformers", "export", "open_file", "reaches_hub", "takes", "takes_file"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ _FILES = (  # what a page may need beside the weights
     "merges.txt",
     "preprocessor_config.json",
 )
+_PROBE_S = 5  # a hub that can be reached answers within one
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
@@ -157,7 +159,7 @@ def _loaded(wanted: Transformers, name: str) -> _Loaded:
     """Load from a folder, or from the hub by way of its cache."""
     transformers = library("transformers", "transformers")
     where = wanted.model
-    local = {"local_files_only": True} if fetch.offline else {}
+    local = {} if Path(where).is_dir() or (not fetch.offline and reaches_hub()) else {"local_files_only": True}
     try:
         config = transformers.AutoConfig.from_pretrained(where, **local)
         task = wanted.task or _task_of(config, name)
@@ -334,10 +336,22 @@ def _quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
+@cache
+def reaches_hub() -> bool:
+    """Whether the hub answers; asked once, since its own library tries for half a minute."""
+    from huggingface_hub import constants, get_session
+
+    try:
+        get_session().head(constants.ENDPOINT, timeout=_PROBE_S)
+    except Exception:  # of whichever HTTP library this version of it uses
+        return False
+    return True
+
+
 def _sentence(where: str, error: Exception) -> str:
     if Path(where).is_dir():
         return f"{where}: transformers cannot load it: {_first_line(error)}"
-    why = "--offline forbids fetching it" if fetch.offline else _first_line(error)
+    why = "--offline forbids fetching it" if fetch.offline else _first_line(error) if reaches_hub() else "no answer"
     return (
         f"{where}: is no folder here, and cannot be had from the Hugging Face hub ({why}); check the name and the "
         "network, or download it elsewhere and give its folder"

@@ -21,6 +21,7 @@ from onnxlet_build import fetch, paths
 from onnxlet_build.isolated import Environment, run
 from onnxlet_build.sources import export, open_file
 from onnxlet_build.sources.tensorflow import ENVIRONMENT
+from tests.fetching import fetching
 
 from ..conftest import heed_ctrl_c
 
@@ -58,10 +59,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tensorflow")
     script = folder / "models.py"
     script.write_text(textwrap.dedent(MODELS))
-    try:
+    with fetching():
         run(ENVIRONMENT, script, [str(folder)])
-    except fetch.Unreachable as error:
-        pytest.skip(str(error))
     return folder
 
 
@@ -133,10 +132,8 @@ def test_what_cannot_be_loaded_is_said_in_a_sentence(made: Path, tmp_path: Path)
 
 
 def test_an_environment_is_made_once_and_holds_what_is_pinned(cache: Path, tmp_path: Path) -> None:
-    try:
+    with fetching():
         python = SMALL.python()
-    except fetch.Unreachable as error:
-        pytest.skip(str(error))
     assert SMALL.python() == python
     assert [path.name for path in cache.iterdir() if path.is_dir()] == [SMALL.folder.name]
     script = tmp_path / "script.py"

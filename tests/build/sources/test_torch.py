@@ -195,7 +195,10 @@ def test_what_is_no_model_is_refused_with_a_sentence(thing: Any, message: str) -
 
 
 @pytest.mark.parametrize(("file", "message"), [("w.pth", "write a model.py whose"), ("w.pt2", "is no exported progr")])
-def test_files_that_hold_no_program_are_refused(tmp_path: Path, file: str, message: str) -> None:
+def test_files_that_hold_no_program_are_refused(
+    tmp_path: Path, file: str, message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / file).write_bytes(b"not a zip")
     with pytest.raises(BuildError, match=message):
         sources.export(str(tmp_path / file), "m.onnx")
+    assert capfd.readouterr().err == ""  # nothing of PyTorch's own before our sentence

