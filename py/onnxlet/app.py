@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from . import growing
 from .card import Cards, read_cards
 from .errors import InvalidInput
 from .form import Function, Param, read_function
@@ -41,8 +42,8 @@ class App:
     """What a page offers.
 
     Args:
-        functions: each with annotated parameters; docs/architecture.md has the table of annotations. ``async def`` too.
-            Their names must differ.
+        functions: each with annotated parameters; docs/architecture.md has the table of annotations. ``async def`` too,
+            and generators, whose every value takes the place of the one before. Their names must differ.
         title: of the page; the first function's name in words otherwise.
         description: below the title; the first function's docstring otherwise.
         examples: of the first function, or a mapping from function name. One is a single value (the first parameter's),
@@ -89,7 +90,7 @@ class App:
         return self.functions[name]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the first function, as it is: an async one gives an awaitable."""
+        """Call the first function, as it is: an async one gives an awaitable, a generator function its generator."""
         return self.function().call(*args, **kwargs)
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
@@ -97,12 +98,18 @@ class App:
         return self.function(name).call
 
     async def acall(self, name: str, values: Mapping[str, Any] | Sequence[Any]) -> Any:
-        """Call a function and await it where it is async.
+        """Call a function, await it where it is async, and run a generator to its end.
 
         Args:
             values: by parameter name, or in order of parameters.
-        Raises: InvalidInput: a name that is no parameter, or too many values; and what the function raises.
+        Returns: what it returns; of a generator the last value.
+        Raises: InvalidInput: a name that is no parameter, too many values, or a generator without any; and what the
+            function raises.
         """
+        return await growing.last(await self.begin(name, values), name)
+
+    async def begin(self, name: str, values: Mapping[str, Any] | Sequence[Any]) -> Any:
+        """The same, but a generator is given back before it begins: see `onnxlet.growing.each`."""
         function = self.function(name)
         given = _by_name(function, values)
         positional, keywords = [], {}

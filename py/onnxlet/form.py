@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, Union
 
 import numpy as np
 
+from . import growing
 from .errors import InvalidInput
 from .values import Audio, Boxes, Choice, Drawing, Field, File, Image, Json, Labels, Mask, Number, Table, Tensor, Text
 from .values.fields import OPTIONS
@@ -137,7 +138,7 @@ class Function:
 
     @property
     def is_async(self) -> bool:
-        return inspect.iscoroutinefunction(self.call) or inspect.iscoroutinefunction(type(self.call).__call__)
+        return growing.is_async(self.call)
 
     def schema(self) -> dict[str, Any]:
         return {
@@ -169,7 +170,7 @@ def read_function(call: Callable[..., Any]) -> Function:
         doc=inspect.getdoc(call) or "",
         call=call,
         inputs=tuple(params),
-        outputs=_outputs(hints.get("return", _EMPTY)),
+        outputs=_outputs(growing.element(hints.get("return", _EMPTY), call)),
     )
 
 

@@ -7,6 +7,7 @@ traceback, hint}`, never an exception that JavaScript would have to take apart. 
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import importlib
 import json
@@ -29,7 +30,7 @@ from .providers.ort_web import NO_WAITING, WebProvider
 from .source import RecordedModels, use_recorded
 from .verification import verify
 
-__all__ = ["call", "enter", "inside", "leave", "start", "status"]
+__all__ = ["call", "enter", "inside", "leave", "start", "status", "stop"]
 
 ROOT = Path("/app")  # where worker.js lays the app's files
 _INSIDE = (str(Path(__file__).parent), str(Path(importlib.__file__).parents[1]), "<frozen")
@@ -37,6 +38,7 @@ _INSIDE = (str(Path(__file__).parent), str(Path(importlib.__file__).parents[1]),
 _bridge: Any = None
 _app: App | None = None
 _seats: dict[str, tuple[places.Place, Any, App | None]] = {}  # by the app's folder: its place, its bridge, and itself
+_stopping = False
 
 
 async def start(bridge: Any, config_json: str) -> str | None:
@@ -105,17 +107,34 @@ async def connect(bridge: Any, root: Path = ROOT) -> None:
     use_recorded(RecordedModels(root, models, read, partial(_fetch, bridge)))
 
 
-async def call(name: str, inputs_json: str, buffers: Sequence[Any]) -> Any:
-    """Run one of the app's functions on values in wire form.
+class Stopped(Exception):
+    """The visitor wants no more of what grows."""
+
+
+async def call(
+    name: str, inputs_json: str, buffers: Sequence[Any], grown: Callable[[str, Any], None] | None = None
+) -> Any:
+    """Run one of the app's functions on values in wire form. Calls do not overlap.
 
     Args:
         name: the function's.
         inputs_json: a list of values, see docs/architecture.md.
         buffers: JavaScript's byte arrays, copied here.
+        grown: called with each value that a generator yields: JSON ``{"outputs"}`` and a JavaScript array of buffers.
     Returns: a JavaScript array [json, buffers]; json is ``{"outputs", "timing"}`` or ``{"error"}``.
     """
+    global _stopping
     from pyodide.ffi import to_js
 
+    async def show(shown: wire.Shown) -> None:
+        outputs, views = shown
+        if grown:
+            grown(json.dumps({"outputs": outputs}), to_js([memoryview(view) for view in views]))
+        await asyncio.sleep(0)  # lets the worker hear of a stop
+        if _stopping:
+            raise Stopped("Stopped before it finished.")
+
+    _stopping = False
     begin_s = time.perf_counter()
     before = _session.Meter(_session.meter.runs, _session.meter.seconds)
     views: list[bytes] = []
@@ -123,7 +142,7 @@ async def call(name: str, inputs_json: str, buffers: Sequence[Any]) -> Any:
         if _app is None:
             raise InvalidInput("no app has started")
         data = [buffer.to_bytes() for buffer in buffers]
-        outputs, views = await wire.call(_app, name, json.loads(inputs_json), data)
+        outputs, views = await wire.call(_app, name, json.loads(inputs_json), data, show)
         answer: dict[str, Any] = {"outputs": outputs}
         answer["timing"] = {
             "total_ms": (time.perf_counter() - begin_s) * 1000,
@@ -134,6 +153,12 @@ async def call(name: str, inputs_json: str, buffers: Sequence[Any]) -> Any:
         answer = {"error": describe(error)}
         views = []
     return to_js([json.dumps(answer), [memoryview(view) for view in views]])
+
+
+def stop() -> None:
+    """End a generator at its next yield: its `finally` blocks run, and its call answers with an error `Stopped`."""
+    global _stopping
+    _stopping = True
 
 
 def status() -> str:

@@ -14,11 +14,14 @@ import * as Comlink from "./vendor/comlink.js";
 import { Offline } from "./offline.js";
 import { foreign, takeSeat } from "./seats.js";
 
-/** @import { AppError, Backend, BackendChoice, CallResult, ClientEvents, Failure, InsideAnswers, InsideQuestion, Progress, Ready, Site, WireValue } from "./protocol.js" */
+/** @import { AppError, Backend, BackendChoice, CallResult, ClientEvents, Failure, InsideAnswers, InsideQuestion, Interim, Progress, Ready, Site, WireValue } from "./protocol.js" */
 /** @import { Ended, Seat } from "./seats.js" */
 
 /** A start in which nothing at all happens for so long has failed: every byte and every stage resets it. */
 const STALL_S = 90;
+
+/** So long may a generator take to its next yield, or for what it has to tidy up, once it was told to stop. */
+const GRACE_MS = 1500;
 
 const STOPPED = { type: "Stopped", message: "Stopped before it finished." };
 
@@ -47,6 +50,8 @@ export class Client {
   #backend = "auto";
   #threads = true;
   #stops = 0;
+  /** The call that runs, and how often it has yielded. @type {{yields: number} | null} */
+  #growing = null;
   /** @type {Promise<unknown>} */
   #queue = Promise.resolve();
 
@@ -106,8 +111,19 @@ export class Client {
     return this.start({ backend });
   }
 
-  /** Stop what runs: calls that wait get a Stopped error, and a fresh worker starts on the same backend. */
-  stop() {
+  /**
+   * Stop what runs: calls that wait get a Stopped error. A generator that has yielded is asked to end at its next yield,
+   * and the worker stays; where that takes too long, and for all else, a fresh worker starts on the same backend.
+   */
+  async stop() {
+    const running = this.#running;
+    if (this.#growing?.yields && running) {
+      this.#stops += 1; // for the calls that wait
+      const over = this.#queue.then(() => true);
+      void running.api.stop();
+      const ended = await Promise.race([over, running.ended, later(GRACE_MS)]);
+      if (ended || this.#running !== running) return this.start();
+    }
     return this.restart();
   }
 
@@ -123,12 +139,13 @@ export class Client {
    * @param {string} fn the function's name in site.json
    * @param {(WireValue | null)[]} inputs in the order of the form
    * @param {Uint8Array[]} [buffers] what `buffer` numbers in inputs mean; they are copied
+   * @param {(interim: Interim) => void} [onInterim] hears each value that a generator yields; the last is the answer too
    * @returns {Promise<CallResult>} never rejects
    */
-  call(fn, inputs, buffers = []) {
+  call(fn, inputs, buffers = [], onInterim = () => {}) {
     const stops = this.#stops;
     const answer = this.#queue.then(() =>
-      stops === this.#stops ? this.#call(fn, inputs, buffers) : { error: STOPPED },
+      stops === this.#stops ? this.#call(fn, inputs, buffers, onInterim) : { error: STOPPED },
     );
     this.#queue = answer;
     return answer;
@@ -169,17 +186,25 @@ export class Client {
    * @param {string} fn
    * @param {(WireValue | null)[]} inputs
    * @param {Uint8Array[]} buffers
+   * @param {(interim: Interim) => void} onInterim
    * @returns {Promise<CallResult>}
    */
-  async #call(fn, inputs, buffers) {
+  async #call(fn, inputs, buffers, onInterim) {
     for (;;) {
       const ready = await this.start();
       if ("error" in ready) return ready;
       const running = /** @type {Seat} */ (this.#running);
       this.#emit("status", { state: "running", ready });
       this.#calls += 1;
+      this.#growing = { yields: 0 };
+      running.onInterim = (interim) => {
+        if (this.#growing) this.#growing.yields += 1;
+        onInterim(interim);
+      };
       const asked = running.api.call(fn, inputs, buffers).catch(lostWords);
       const answer = /** @type {CallResult & Ended} */ (await Promise.race([asked, running.ended]));
+      running.onInterim = () => {};
+      this.#growing = null;
       this.#calls -= 1;
       if (answer.lost) continue;
       if (answer.broken && this.#running === running) {
@@ -298,6 +323,11 @@ export class Client {
   #emit(name, event) {
     for (const listener of this.#listeners[name] ?? []) listener(event);
   }
+}
+
+/** @param {number} ms @returns {Promise<false>} */
+function later(ms) {
+  return new Promise((resolve) => setTimeout(resolve, ms, false));
 }
 
 /**

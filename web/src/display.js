@@ -3,28 +3,26 @@
  */
 
 import { button, h } from "./dom.js";
-import { duration, t } from "./words.js";
+import { t } from "./words.js";
 import { outputs } from "./widgets/output/index.js";
 
-/** @import { AppError, FormField, Timing, WireValue } from "./protocol.js" */
+/** @import { AppError, FormField, WireValue } from "./protocol.js" */
 /** @import { Word } from "./words.js" */
 
 /**
  * @param {FormField[]} fields - what the function declares
  * @param {WireValue[]} displays
  * @param {Uint8Array[]} buffers
- * @param {Timing} timing
+ * @param {string} note - in small print below
  * @returns {{element: HTMLElement, summary: string}}
  */
-export function showResult(fields, displays, buffers, timing) {
+export function showResult(fields, displays, buffers, note) {
   const shown = displays.map((display) => (outputs[display.kind] ?? outputs.json)?.(display, buffers));
   const parts = displays.map((display, i) =>
     h("section", { class: `output output-${display.kind}` },
       displays.length > 1 && h("h3", {}, fields[i]?.label ?? display.kind), // one output needs no name beside "Result"
       shown[i]?.element));
-  const took = timing.runs > 0 ? t("took", { time: duration(timing.total_ms), run: duration(timing.run_ms) })
-    : t("took_simple", { time: duration(timing.total_ms) });
-  const element = h("div", { class: "outputs" }, ...parts, h("p", { class: "fine took" }, took));
+  const element = h("div", { class: "outputs" }, ...parts, h("p", { class: "fine took" }, note));
   return { element, summary: shown.map((one) => one?.summary).join("; ") };
 }
 

@@ -203,6 +203,12 @@ export interface Answer {
 
 export type CallResult = Answer | Failure;
 
+/** What a generator has yielded so far; the next one, or the answer, takes its place. */
+export interface Interim {
+  outputs: WireValue[];
+  buffers: Uint8Array[];
+}
+
 // ---- the worker's API (through Comlink) ------------------------------------------------------------------------
 
 export interface StartConfig {
@@ -334,7 +340,10 @@ export type InsideQuestion = keyof InsideAnswers;
 
 export interface WorkerApi {
   start(config: StartConfig, onProgress: (p: Progress) => void): Promise<Ready | Failure>;
+  /** Before the answer come messages {interim: Interim} of the worker's own, in order: one for each value of a generator. */
   call(fn: string, inputs: (WireValue | null)[], buffers: Uint8Array[]): Promise<CallResult>;
+  /** Ends a generator at its next yield; its call answers Stopped. */
+  stop(): void;
   inside<Q extends InsideQuestion>(what: Q, session?: number): Promise<InsideAnswers[Q] | Failure>;
   status(): Promise<Status>;
   /** Forget the app; others in the same worker go on. */

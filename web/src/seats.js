@@ -8,7 +8,7 @@
 import * as Comlink from "./vendor/comlink.js";
 import { describeFailure } from "./download.js";
 
-/** @import { AppError, Failure, WorkerApi } from "./protocol.js" */
+/** @import { AppError, Failure, Interim, WorkerApi } from "./protocol.js" */
 
 /** @typedef {Failure & {lost?: boolean}} Ended lost: it was not this seat that ended the worker */
 
@@ -25,6 +25,8 @@ export class Seat {
   #worker;
   /** @type {(ended: Ended) => void} */
   #end = () => {};
+  /** Hears each value that a generator yields. @type {(interim: Interim) => void} */
+  onInterim = () => {};
   /** Resolves once nothing can be asked any more. @type {Promise<Ended>} */
   ended = new Promise((resolve) => (this.#end = resolve));
 
@@ -34,6 +36,10 @@ export class Seat {
    */
   constructor(worker, endpoint) {
     this.#worker = worker;
+    endpoint.addEventListener("message", (event) => {
+      const { interim } = /** @type {MessageEvent} */ (event).data;
+      if (interim) this.onInterim(interim);
+    });
     /** @type {Comlink.Remote<WorkerApi>} */
     this.api = Comlink.wrap(endpoint);
   }

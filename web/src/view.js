@@ -2,17 +2,17 @@
  * One function of an app on the page: its form, its examples, its result, and when it runs.
  *
  * A run uses what the form holds when it starts. While the model loads, a click waits; while a run goes on, a change waits
- * and only the latest counts. The old result stays, dimmed, until the new one is there.
+ * and only the latest counts.
  */
 
-import { showError, showResult } from "./display.js";
-import { append, button, fresh, h, icon } from "./dom.js";
+import { append, button, h, icon } from "./dom.js";
 import { exampleBuffers, exampleButtons } from "./examples.js";
 import { Form } from "./form.js";
+import { Result } from "./result.js";
 import { t } from "./words.js";
 
 /** @import { Client } from "./client.js" */
-/** @import { AppError, CallResult, ClientEvents, Example, FunctionSchema, Timing } from "./protocol.js" */
+/** @import { AppError, CallResult, ClientEvents, Example, FunctionSchema, Interim, Timing } from "./protocol.js" */
 
 const DEBOUNCE_MS = 350; // between the strokes of one drawing
 const PATIENCE_MS = 300; // shorter runs come and go without a Stop button
@@ -31,7 +31,6 @@ export class View {
   #runLabel = h("span", {}, t("run"));
   #run = h("button", { type: "submit", class: "button primary run" }, icon("play"), this.#runLabel);
   #stop = button({ class: "button stop", hidden: true, onclick: () => this.#halt() }, icon("stop"), t("stop"));
-  #body = h("div", { class: "result-body" });
   #result;
 
   /**
@@ -45,7 +44,6 @@ export class View {
     this.#root = root;
     this.#hooks = hooks;
     this.#form = new Form(schema, () => this.#changed(), live);
-    const title = fresh("result");
     const form = h("form", { class: "card form", novalidate: true, "aria-label": schema.title || schema.name },
       h("h2", { class: "eyebrow" }, t("input")),
       intro && schema.doc && h("p", { class: "doc", dir: "auto" }, schema.doc),
@@ -55,12 +53,11 @@ export class View {
       event.preventDefault();
       void this.run();
     });
-    this.#result = h("section", { class: "card result", "aria-labelledby": title, "aria-busy": "false" },
-      h("h2", { id: title, class: "eyebrow" }, t("result")), this.#body);
+    this.#result = new Result(schema.outputs);
     this.element = h("div", { class: "view" });
     const tries = examples.length ? exampleButtons(examples, schema, root, (one) => void this.#try(one)) : null;
-    append(this.element, form, tries, this.#result);
-    this.#empty();
+    append(this.element, form, tries, this.#result.element);
+    this.#result.empty(false);
   }
 
   /** Runs with what the form holds, now or as soon as the model is ready. */
@@ -75,9 +72,11 @@ export class View {
       return this.#mark();
     }
     this.#running = true;
+    this.#result.begin(false);
     this.#mark();
     const patience = setTimeout(() => (this.#stop.hidden = false), PATIENCE_MS);
-    const answer = await this.#client.call(this.#schema.name, given.inputs, given.buffers);
+    const grown = (/** @type {Interim} */ interim) => this.#result.grow(interim);
+    const answer = await this.#client.call(this.#schema.name, given.inputs, given.buffers, grown);
     clearTimeout(patience);
     this.#running = false;
     this.#show(answer);
@@ -89,8 +88,7 @@ export class View {
     const was = this.#state;
     this.#state = state === "running" ? "ready" : state;
     if (error && !this.#running) this.fail(error);
-    else if (was === "failed" || !this.#body.hasChildNodes()) this.#empty();
-    if (this.#isEmpty) this.#empty();
+    else if (was === "failed" || this.#result.isEmpty) this.#result.empty(this.#state === "ready");
     this.#mark();
     if (state === "ready" && this.#waiting && !this.#running) void this.run();
   }
@@ -104,7 +102,7 @@ export class View {
           { label: /** @type {const} */ ("try_wasm"), onclick: () => this.#hooks.restart("wasm") },
         ]
       : [];
-    this.#body.replaceChildren(showError(error, actions));
+    this.#result.fail(error, actions);
     this.#mark();
   }
 
@@ -122,25 +120,21 @@ export class View {
   /** @param {CallResult} answer */
   #show(answer) {
     if ("error" in answer) {
-      if (answer.error.type === "Stopped") this.#hooks.say(t("stopped"));
+      if (answer.error.type === "Stopped") this.#stopped();
       else this.fail(answer.error);
-      if (answer.error.type === "Stopped" && this.#isEmpty) this.#empty();
       return this.#mark();
     }
-    const { element, summary } = showResult(this.#schema.outputs, answer.outputs, answer.buffers, answer.timing);
-    this.#body.replaceChildren(element);
+    const summary = this.#result.show(answer);
     this.#mark();
     this.#hooks.ran(answer.timing);
     this.#hooks.say(t("done", { summary }));
-    this.#reveal();
+    this.#result.reveal();
   }
 
-  /** On a phone the result may lie below the fold. */
-  #reveal() {
-    const { top } = this.#result.getBoundingClientRect();
-    if (top < innerHeight - 120 && top > -40) return;
-    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    this.#result.scrollIntoView({ block: "start", behavior: calm ? "auto" : "smooth" });
+  #stopped() {
+    this.#result.cut();
+    this.#hooks.say(t(this.#state === "ready" ? "stopped_only" : "stopped"));
+    if (this.#result.isEmpty) this.#result.empty(this.#state === "ready");
   }
 
   #changed() {
@@ -150,7 +144,7 @@ export class View {
       if (await this.#form.complete()) await this.run();
       else {
         this.#waiting = false;
-        this.#empty();
+        this.#result.empty(this.#state === "ready");
         this.#mark();
       }
     }, DEBOUNCE_MS);
@@ -171,21 +165,12 @@ export class View {
     void this.#client.stop();
   }
 
-  get #isEmpty() {
-    return this.#body.firstElementChild?.classList.contains("empty") ?? true;
-  }
-
-  #empty() {
-    const words = this.#state === "ready" ? "result_empty" : "result_loading";
-    this.#body.replaceChildren(h("p", { class: "empty" }, t(words)));
-  }
-
   /** Shows what is going on. */
   #mark() {
     const loading = this.#waiting && !this.#running;
     this.#runLabel.textContent = this.#running ? t("working") : loading ? t("run_queued") : t("run");
     this.#run.classList.toggle("busy", this.#running || loading);
     if (!this.#running) this.#stop.hidden = true;
-    this.#result.setAttribute("aria-busy", String(this.#running));
+    this.#result.busy(this.#running);
   }
 }

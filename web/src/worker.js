@@ -16,7 +16,7 @@ import { fetchThrough, memoryBytes } from "./seam.js";
 
 /** @import { PyProxy } from "pyodide/ffi" */
 /** @import { Runtimes } from "./engine.js" */
-/** @import { CallResult, Failure, InsideQuestion, Progress, Ready, SiteApp, StartConfig, Status, WireValue } from "./protocol.js" */
+/** @import { CallResult, Failure, InsideQuestion, Interim, Progress, Ready, SiteApp, StartConfig, Status, WireValue } from "./protocol.js" */
 
 /** Progress that a person can see; more of it would only cost the thread time. */
 const PROGRESS_EVERY_MS = 50;
@@ -75,8 +75,14 @@ class Seat {
   /** @type {Session | null} */
   #session = null;
   #folder = "";
+  #port;
   /** @type {Promise<Ready | Failure> | undefined} */
   #starting;
+
+  /** @param {Comlink.Endpoint} port where it is asked */
+  constructor(port) {
+    this.#port = port;
+  }
 
   /**
    * @param {StartConfig} config
@@ -151,14 +157,31 @@ class Seat {
     const { files, bridge, host } = this.#session;
     try {
       if (inputs.some(mayBePicture)) await files.pictures();
-      const [json, views] = await this.#turn(() => host.call(fn, JSON.stringify(inputs), buffers));
+      const [json, views] = await this.#turn(() => host.call(fn, JSON.stringify(inputs), buffers, this.#grown));
       const { error, ...answer } = JSON.parse(json);
       const broken = bridge.backend === "webgpu" && bridge.describe("webgpu").broken ? { broken: /** @type {const} */ ("webgpu") } : {};
       if (error) return { error, ...broken };
-      return Comlink.transfer({ ...answer, buffers: views, ...broken }, views.map((/** @type {Uint8Array} */ view) => view.buffer));
+      return Comlink.transfer({ ...answer, buffers: views, ...broken }, buffersOf(views));
     } catch (error) {
       return failure(error);
     }
+  }
+
+  /**
+   * A value that a generator yielded goes the way of the answer, so that it comes before it: not by a proxy of Comlink's.
+   * @param {string} json - {outputs}
+   * @param {Uint8Array<ArrayBuffer>[]} views
+   */
+  #grown = (json, views) => {
+    /** @type {Interim} */
+    const interim = { ...JSON.parse(json), buffers: views };
+    this.#port.postMessage({ interim }, buffersOf(views));
+  };
+
+  /** Ends a generator of this app's at its next yield. */
+  stop() {
+    const { common, host } = this.#shared();
+    if (common.current === this) host.stop();
   }
 
   /**
@@ -199,7 +222,7 @@ class Seat {
 
   /** Give another app of the site a seat of its own in this worker. @param {MessagePort} port on which it will be asked */
   join(port) {
-    Comlink.expose(new Seat(), port);
+    Comlink.expose(new Seat(port), port);
   }
 
   /**
@@ -220,6 +243,11 @@ class Seat {
     if (!common || !this.#session) throw new Error("the app has not started, or it has left");
     return { common, ...this.#session };
   }
+}
+
+/** @param {Uint8Array<ArrayBuffer>[]} views */
+function buffersOf(views) {
+  return views.map(({ buffer }) => buffer);
 }
 
 /** @param {WireValue | null} input */
@@ -252,4 +280,4 @@ function failure(error) {
   return { error: { type: type ?? name ?? "Error", message: String(message ?? error), traceback, hint } };
 }
 
-Comlink.expose(new Seat());
+Comlink.expose(new Seat(/** @type {any} */ (self)));

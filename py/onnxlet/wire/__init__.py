@@ -7,9 +7,11 @@ code, so what the page shows can be compared with what the build saw.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
+from .. import growing
 from ..errors import InvalidInput
 from ..form import Function
 from .inputs import Buffers, Wire, decode, encode_input
@@ -18,22 +20,42 @@ from .outputs import encode
 if TYPE_CHECKING:
     from ..app import App
 
-__all__ = ["call", "decode", "decode_inputs", "encode", "encode_input", "encode_inputs", "encode_outputs"]
+__all__ = ["Shown", "call", "decode", "decode_inputs", "encode", "encode_input", "encode_inputs", "encode_outputs"]
 
 
-async def call(app: App, name: str, inputs: Sequence[Wire | None], buffers: Buffers) -> tuple[list[Wire], list[bytes]]:
+Shown = tuple[list[Wire], list[bytes]]  # displays and their buffers
+
+
+async def call(
+    app: App,
+    name: str,
+    inputs: Sequence[Wire | None],
+    buffers: Buffers,
+    grown: Callable[[Shown], Awaitable[None]] | None = None,
+) -> Shown:
     """Run an app function on values in wire form.
 
     Args:
         name: the function's.
         inputs: one a parameter, in order; None or left out at the end where nothing was given.
         buffers: what the inputs' ``buffer`` indices mean.
-    Returns: displays and their buffers.
+        grown: awaited with each value that a generator yields, the last one too. What it raises closes the generator.
+    Returns: what is shown in the end.
     Raises: InvalidInput: a value does not fit its parameter, or a result its annotation; and what the function raises.
     """
     function = app.function(name)
-    result = await app.acall(name, decode_inputs(function, inputs, buffers))
-    return encode_outputs(function, result)
+    result = await app.begin(name, decode_inputs(function, inputs, buffers))
+    if not growing.grows(result):
+        return encode_outputs(function, result)
+    shown = None
+    async with aclosing(growing.each(result)) as values:
+        async for value in values:
+            shown = encode_outputs(function, value)
+            if grown:
+                await grown(shown)
+    if shown is None:
+        raise InvalidInput(growing.nothing_came(name))
+    return shown
 
 
 def decode_inputs(function: Function, inputs: Sequence[Wire | None], buffers: Buffers) -> dict[str, Any]:
@@ -50,7 +72,7 @@ def decode_inputs(function: Function, inputs: Sequence[Wire | None], buffers: Bu
     return values
 
 
-def encode_outputs(function: Function, result: Any) -> tuple[list[Wire], list[bytes]]:
+def encode_outputs(function: Function, result: Any) -> Shown:
     """Displays of what a function returned."""
     outputs = function.outputs
     if not outputs and result is None:

@@ -20,6 +20,7 @@ export const en = {
   run_queued: "Will run when ready",
   stop: "Stop",
   stopped: "Stopped. The runtime is starting again.",
+  stopped_only: "Stopped.",
   optional: "optional",
   result_empty: "The result will appear here.",
   result_loading: "The result will appear here as soon as the model is loaded.",
@@ -27,6 +28,10 @@ export const en = {
   done: "Result: {summary}",
   took: "{time} in total, {run} of it in the model",
   took_simple: "{time} in total",
+  growing: "{updates} in {time}, still running…",
+  grown_cut: "Not complete: {updates} in {time}.",
+  updates_one: "{n} update",
+  updates_other: "{n} updates",
   missing: "“{label}” is still empty.",
 
   // Status chip and panel

@@ -18,6 +18,7 @@ export const es = {
   run_queued: "Se ejecutará al terminar la carga",
   stop: "Parar",
   stopped: "Parado. El motor se está reiniciando.",
+  stopped_only: "Parado.",
   optional: "opcional",
   result_empty: "El resultado aparecerá aquí.",
   result_loading: "El resultado aparecerá aquí cuando el modelo esté cargado.",
@@ -25,6 +26,10 @@ export const es = {
   done: "Resultado: {summary}",
   took: "{time} en total, {run} en el modelo",
   took_simple: "{time} en total",
+  growing: "{updates} en {time}, sigue en marcha…",
+  grown_cut: "Incompleto: {updates} en {time}.",
+  updates_one: "{n} actualización",
+  updates_other: "{n} actualizaciones",
   missing: "«{label}» todavía está vacío.",
 
   // Estado y panel
