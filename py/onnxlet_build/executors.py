@@ -7,6 +7,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import socket
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -14,6 +15,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExec
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from onnxlet.errors import BuildError
 
@@ -154,6 +156,7 @@ def _dask(address: str) -> Iterator[Executor]:
     except ImportError as error:
         raise BuildError(f'--cluster {address}: needs Dask: pip install "onnxlet[cluster]"') from error
     try:
+        _knock(address)
         client = Client(address, timeout=_CONNECT_S, set_as_default=False)
     except (OSError, ValueError) as error:
         raise BuildError(
@@ -167,6 +170,18 @@ def _dask(address: str) -> Iterator[Executor]:
             yield executor
         finally:
             executor.shutdown(wait=False)
+
+
+def _knock(address: str) -> None:
+    """Dask tries an address for half a minute and complains of it twice: see first whether anybody listens.
+
+    Raises: OSError: nobody does; ValueError: the address has no port.
+    """
+    parts = urlsplit(address if "://" in address else f"tcp://{address}")
+    if parts.scheme in ("tcp", "tls"):
+        if not parts.hostname or not parts.port:
+            raise ValueError("an address is tcp://HOST:PORT")
+        socket.create_connection((parts.hostname, parts.port), _CONNECT_S).close()
 
 
 def _check_workers(address: str, client: Any) -> None:

@@ -37,7 +37,8 @@ def given_samples(source: Path, model: Path, folder: Path, app: Inspected | None
     arrays = [file for file in files if file.suffix in _ARRAYS]
     if arrays:
         items = _read(arrays, model)
-        return Samples.write(folder, (feeds for feeds, _ in checked_feeds(items, model, f"--calibration {source}")))
+        checked = checked_feeds(items, model, f"--calibration {source}", [file.name for file in arrays])
+        return Samples.write(folder, (feeds for feeds, _ in checked))
     if not files:
         raise BuildError(f"--calibration {source}: is empty; put samples there")
     if app is None:

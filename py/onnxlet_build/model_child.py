@@ -2,7 +2,7 @@
 
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -224,20 +224,27 @@ def _by_model(given: Any, names: list[str], where: str) -> Mapping[str, Iterable
     return given
 
 
-def checked_feeds(items: Iterable[Any], model: Path, where: str) -> Iterator[tuple[dict[str, Any], Any]]:
-    """Feeds in the model's own types, and the target, None where there is none."""
+def checked_feeds(
+    items: Iterable[Any], model: Path, where: str, names: Sequence[str] | None = None
+) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Feeds in the model's own types, and the target, None where there is none.
+
+    Args:
+        names: what errors call each item; by default "sample" and its number.
+    """
     source = ModelSource(model)
     signature = source.signature()
     check = FeedCheck(signature.inputs, signature.overridable, model.name)
     takes_nan = _takes_nan(source.model())
     for number, item in enumerate(items):
         feeds, target = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
+        name = names[number] if names else f"sample {number}"
         try:
             fed = check(feeds)
         except InvalidInput as error:
-            raise BuildError(f"{where}: sample {number} does not fit {model.name}: {error}") from error
+            raise BuildError(f"{where}: {name} does not fit {model.name}: {error}") from error
         if not takes_nan:
-            _refuse_nan(fed, signature.inputs, f"{where}: sample {number}")
+            _refuse_nan(fed, signature.inputs, f"{where}: {name}")
         yield fed, target
 
 

@@ -71,3 +71,10 @@ def test_quantize_names_a_damaged_model(
     assert main(["quantize", "cut.onnx", "--calibration", "samples", "--out", "variants"]) == 1
     assert capsys.readouterr().err.startswith("error: cut.onnx: ")
     assert not (tmp_path / "variants").exists()
+
+
+def test_a_sample_that_does_not_fit_is_named_by_its_file(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.zeros((1, 1), np.float32))
+    np.save(tmp_path / "b.npy", np.zeros((1, 1), np.complex64))
+    with pytest.raises(BuildError, match=r"b\.npy does not fit P_add1\.onnx: .*complex64"):
+        given_samples(tmp_path, DATA / "P_add1.onnx", tmp_path / "samples")
