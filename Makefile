@@ -2,6 +2,7 @@
 PYTHON ?= python3
 HOST ?= 127.0.0.1
 PORT ?= 8000
+JOBS ?= 2
 BIN := .venv/bin
 APPS := examples/digits/app.py examples/filetype/app.py examples/count/app.py
 
@@ -12,7 +13,8 @@ demo: .venv/.ready web/node_modules/.ready browser
 	$(BIN)/python build.py serve dist --host $(HOST) --port $(PORT)
 
 test: check browser
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/core tests/values tests/ops tests/build
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/browser
 
 check: .venv/.ready web/node_modules/.ready
 	$(BIN)/ruff check .

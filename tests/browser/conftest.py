@@ -1,5 +1,6 @@
 """Real Chromium, the examples built once, and a host with conditions; no request of any test may leave this machine."""
 
+import fcntl
 import os
 import shutil
 import socketserver
@@ -100,18 +101,29 @@ def build(apps: list[Path], out: Path) -> Path:
     return out
 
 
+def build_once(apps: list[Path], name: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A build that all of pytest's worker processes share."""
+    root = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent
+    out = root / f"{name}-dist"
+    with (root / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return out if out.exists() else build(apps, out)
+
+
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Both examples, built."""
+    """Two small examples, built."""
     apps = [ROOT / "examples" / name / "app.py" for name in ("digits", "filetype")]
-    return build(apps, tmp_path_factory.mktemp("demo") / "dist")
+    return build_once(apps, "demo", tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The apps of tests/browser/apps, built."""
     apps = sorted(path for path in APPS.glob("*/app.py"))
-    return build(apps, tmp_path_factory.mktemp("cases") / "dist")
+    return build_once(apps, "cases", tmp_path_factory)
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.conftest import ROOT, build
+from tests.browser.conftest import ROOT, build_once
 from tests.browser.driver import assert_same
 
 EXAMPLES = sorted(path.parent.name for path in (ROOT / "examples").glob("*/app.py"))
@@ -15,7 +15,7 @@ GPU_DB = 60.0  # a thousandth: what other orders of summing cost a deep network 
 def gallery(tmp_path_factory):
     """All examples, built as one site."""
     apps = [ROOT / "examples" / name / "app.py" for name in EXAMPLES]
-    return build(apps, tmp_path_factory.mktemp("gallery") / "dist")
+    return build_once(apps, "gallery", tmp_path_factory)
 
 
 @pytest.mark.parametrize("app", EXAMPLES)
