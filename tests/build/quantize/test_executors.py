@@ -218,5 +218,5 @@ def test_an_address_where_no_scheduler_answers_is_refused(monkeypatch: pytest.Mo
         open_executor("tcp://127.0.0.1:9"),
     ):
         pass
-    with pytest.raises(BuildError, match="no Dask scheduler answers there .an address is tcp://HOST:PORT"):
+    with pytest.raises(BuildError, match=r"no Dask scheduler answers there .an address is tcp://HOST:PORT"):
         open_executor("nonsense").__enter__()
