@@ -2,6 +2,8 @@
 
 import importlib.util
 import json
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,7 +16,8 @@ from onnx import helper as h
 
 from onnxlet import Boxes, Image
 from onnxlet.errors import BuildError
-from onnxlet_build.apps import write_app
+from onnxlet_build.apps import Wanted, open_subject, recognize_task, write_app
+from onnxlet_build.apps.options import read_labels
 from onnxlet_build.inspect_app import inspect_app
 from onnxlet_build.progress import Reporter
 from onnxlet_build.runtime import Runtime
@@ -48,11 +51,143 @@ def test_a_detector_gets_pictures_and_shows_boxes(tmp_path: Path, report: Report
     app = write_app(path, tmp_path / "app", report)
     files = {file.name for file in app.parent.iterdir()}
     assert files == {"app.py", "red-and-green.onnx", "labels.txt", "example.png", ".written"}
+    looks_hand_written(app)
     assert isinstance(run_example(app), Boxes)
     pixels = np.full((64, 64, 3), 120, np.uint8)
     pixels[16:24, 32:40] = [255, 0, 0]
     (box,) = load(app).app(Image(pixels), 0.5).items
     assert (box.label, box.box) == ("red", (32, 16, 40, 24))
+
+
+def redness(path: Path, size: int | str, *, last: str = "", nhwc: bool = False, classes: int = 2) -> Path:
+    """A classifier whose scores are how red, how green ... a picture is on average."""
+    shape = ["n", size, size, 3] if nhwc else ["n", 3, size, size]
+    x = h.make_tensor_value_info("pixels", TensorProto.FLOAT, shape)
+    y = h.make_tensor_value_info("scores", TensorProto.FLOAT, ["n", classes])
+    axes = onnx.numpy_helper.from_array(np.array([1, 2] if nhwc else [2, 3]), "axes")
+    weights = onnx.numpy_helper.from_array(np.eye(3, classes, dtype=np.float32), "weights")
+    nodes = [
+        h.make_node("ReduceMean", ["pixels", "axes"], ["mean"], keepdims=0),
+        h.make_node("MatMul", ["mean", "weights"], ["sums"]),
+        h.make_node(last or "Identity", ["sums"], ["scores"]),
+    ]
+    graph = h.make_graph(nodes, "g", [x], [y], [axes, weights])
+    onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 18)], ir_version=8), path)
+    return path
+
+
+def looks_hand_written(app: Path) -> None:
+    """By the linter and the formatter that this repository has."""
+    for command in (["check", "--select", "E,F,I,UP,B,SIM,RUF,N"], ["format", "--check", "--diff"]):
+        ruff = [sys.executable, "-m", "ruff", *command, "--isolated", "--line-length=120", "--target-version=py311"]
+        if command[0] == "check":
+            ruff += ["--config", 'lint.isort.known-first-party = ["onnxlet"]']
+        done = subprocess.run([*ruff, str(app)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr + app.read_text()
+    assert len(app.read_text().splitlines()) <= 60
+
+
+def test_a_classifier_with_nothing_but_labels_gets_pictures_as_imagenet_has_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "names.txt").write_text("0: rather red\n1: rather green\n")
+    (tmp_path / "mine.png").write_bytes(Image(np.full((300, 400, 3), [200, 20, 20], np.uint8)).to_png())
+    wanted = Wanted("image-classification", "Colour", tmp_path / "names.txt", example=(str(tmp_path / "mine.png"),))
+    app = write_app(redness(tmp_path / "c.onnx", "side"), tmp_path / "app", Reporter(), wanted)
+    assert "assumed: 224 x 224 pixels, ImageNet's mean and std" in " ".join(capsys.readouterr().err.split())
+    looks_hand_written(app)
+    source = app.read_text()
+    assert "# Assumed, since the model does not say it" in source
+    assert "mean=[0.485, 0.456, 0.406]" in source
+    mean, std = np.array([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]])
+    logits = ((np.array([200, 20, 20]) / 255 - mean) / std)[:2]
+    expected = np.exp(logits) / np.exp(logits).sum()
+    labels = run_example(app)
+    assert [label for label, _ in labels.items] == ["rather red", "rather green"]
+    np.testing.assert_allclose([score for _, score in labels.items], expected, rtol=1e-4)
+
+
+def test_options_say_how_pictures_become_inputs(tmp_path: Path, report: Reporter) -> None:
+    (tmp_path / "names.json").write_text('{"id2label": {"1": "green", "0": "red"}, "model_type": "x"}')
+    wanted = Wanted(
+        "image-classification", "", tmp_path / "names.json", image_size="32x32", mean="0.5", std="0.25,0.5,1"
+    )
+    app = write_app(redness(tmp_path / "c.onnx", 32, last="Sigmoid", nhwc=True), tmp_path / "app", report, wanted)
+    looks_hand_written(app)
+    assert "Assumed" not in app.read_text()
+    found = dict(load(app).app(Image(np.full((32, 32, 3), [255, 0, 51], np.uint8))).items)
+    logits = (np.array([1, 0]) - 0.5) / [0.25, 0.5]
+    np.testing.assert_allclose([found["red"], found["green"]], 1 / (1 + np.exp(-logits)), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        ("cat\nblack dog\n", ["cat", "black dog"]),
+        ("n01440764 tench, Tinca tinca\nn01443537 goldfish\n", ["tench, Tinca tinca", "goldfish"]),
+        ("0 cat\n1 dog\n", ["cat", "dog"]),
+        ("7 up\n3 musketeers\n", ["7 up", "3 musketeers"]),
+        ('["cat", "dog"]', ["cat", "dog"]),
+        ("{0: 'cat, small', 1: 'dog'}", ["cat, small", "dog"]),
+        ('{"0": ["n01", "cat"], "1": ["n02", "dog"]}', ["cat", "dog"]),
+        ('{"cat": 0, "dog": 1}', ["cat", "dog"]),
+    ],
+)
+def test_labels_are_read_as_people_keep_them(content: str, names: list[str], tmp_path: Path) -> None:
+    (tmp_path / "labels").write_text(content)
+    assert read_labels(Wanted(labels=tmp_path / "labels")) == names
+
+
+CLASSIFY = {"task": "image-classification"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"task": "poetry"}, "--task poetry: is not known; expected image-classification, object-detection, "),
+        (
+            {"task": "tensors", "labels": "two"},
+            "--labels: is not for tensors, which takes --example and --title; it is for image-classification, object-",
+        ),
+        ({"task": "object-detection"}, r"is no detector with a head that is known here \(outputs: scores \['n', 2\]\)"),
+        ({**CLASSIFY, "labels": "three"}, "has 3 names, but c.onnx gives 2 scores; name every class"),
+        ({**CLASSIFY, "labels": "none"}, "none: cannot be read .No such file.*check the path"),
+        ({**CLASSIFY, "mean": "1,2"}, "--mean 1,2: expected one number or three"),
+        ({**CLASSIFY, "image_size": "big"}, "--image-size big: expected WIDTHxHEIGHT"),
+        ({**CLASSIFY, "image_size": "32"}, "--image-size 32: the model takes 48x48; leave"),
+        ({"task": "tensors", "example": ("none.npy",)}, "--example none.npy: cannot be read"),
+        ({"task": "voice-activity-detection"}, "expected Silero's inputs"),
+    ],
+)
+def test_what_does_not_go_together_is_a_sentence_and_leaves_nothing(
+    wanted: dict[str, Any], message: str, tmp_path: Path, report: Reporter
+) -> None:
+    (tmp_path / "two").write_text("a\nb")
+    (tmp_path / "three").write_text("a\nb\nc")
+    if "labels" in wanted:
+        wanted = {**wanted, "labels": tmp_path / wanted["labels"]}
+    with pytest.raises(BuildError, match=message):
+        write_app(redness(tmp_path / "c.onnx", 48), tmp_path / "app", report, Wanted(**wanted))
+    assert not (tmp_path / "app").exists()
+
+
+def test_the_task_is_what_the_model_says_else_a_guess_that_is_told(tmp_path: Path, report: Reporter) -> None:
+    def found(path: Path, wanted: Wanted | None = None) -> tuple[str, str, bool]:
+        return recognize_task(open_subject(path, wanted or Wanted(), report))
+
+    plain = redness(tmp_path / "c.onnx", 48)
+    assert found(plain) == ("tensors", "nothing says what it is for; it could be image-classification", True)
+    (tmp_path / "names").write_text("red\ngreen")
+    assert found(plain, Wanted(labels=tmp_path / "names"))[0] == "image-classification"
+    assert found(redness(tmp_path / "i.onnx", 48, classes=1000))[::2] == ("image-classification", True)
+    proto = onnx.load(plain)
+    h.set_model_props(proto, {"onnxlet.task": "image-classification", "names": "{0: 'red', 1: 'green'}"})
+    onnx.save(proto, tmp_path / "told.onnx")
+    assert found(tmp_path / "told.onnx") == ("image-classification", "as its files say", False)
+    del proto.metadata_props[:]
+    h.set_model_props(proto, {"task": "classify", "names": "{0: 'red', 1: 'green'}"})
+    onnx.save(proto, tmp_path / "ultralytics.onnx")
+    assert found(tmp_path / "ultralytics.onnx") == ("image-classification", "as the model's metadata says", False)
 
 
 def test_any_other_model_gets_tensors_by_its_signature(tmp_path: Path, report: Reporter, runtime: Runtime) -> None:
@@ -62,6 +197,7 @@ def test_any_other_model_gets_tensors_by_its_signature(tmp_path: Path, report: R
     z = h.make_tensor_value_info("session:0", TensorProto.INT64, [2])
     nodes = [h.make_node("Relu", ["x.1"], ["lambda"]), h.make_node("Add", ["session", "session"], ["session:0"])]
     app = write_app(save(tmp_path / "two.onnx", nodes, [x, k], [y, z]), tmp_path / "app", report)
+    looks_hand_written(app)
     relu, doubled = run_example(app)
     assert (relu.shape, relu.min() >= 0, doubled.dtype) == ((1, 4), True, np.int64)
     found = inspect_app(app, tmp_path / "scratch", report, runtime)
@@ -122,6 +258,7 @@ def test_a_folder_of_a_hugging_face_detector_becomes_an_app(tmp_path: Path, repo
     size = {"shortest_edge": 64, "longest_edge": 96}
     (folder / "preprocessor_config.json").write_text(json.dumps({"size": size, "do_normalize": True, **mean_std}))
     app = write_app(folder, tmp_path / "app", report)
+    looks_hand_written(app)
     module = load(app)
     picture = Image.open(app.parent / "example.png")
     boxes = module.app(picture, 0.0)

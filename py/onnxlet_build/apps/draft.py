@@ -39,6 +39,14 @@ class Draft:
         """Import a module, or names of one."""
         self.imports[module] = tuple(sorted({*self.imports.get(module, ()), *names}, key=_as_sorted))
 
+    def open_session(self, model: str, variable: str = "session") -> None:
+        """Lines that open a model beside the app."""
+        self.use("pathlib", "Path")
+        self.use("onnxlet", "InferenceSession")
+        if not self.setup:
+            self.setup.append("HERE = Path(__file__).parent")
+        self.setup.append(f"{variable} = InferenceSession(HERE / {quoted(model)})")
+
     def text(self, title: str) -> str:
         """The app file."""
         self.use("onnxlet", "App")

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from onnxlet import Image
+from onnxlet import Audio, Image
 from onnxlet.errors import BuildError
 
 from .draft import Draft
 
-__all__ = ["add_examples", "lines_of", "picture"]
+__all__ = ["add_examples", "lines_of", "picture", "tone"]
 
 
 def add_examples(draft: Draft, given: Sequence[str]) -> None:
@@ -44,3 +44,10 @@ def picture() -> bytes:
 def lines_of(names: Sequence[str]) -> bytes:
     """A text file, one name a line."""
     return "".join(f"{' '.join(name.split())}\n" for name in names).encode()
+
+
+def tone() -> bytes:
+    """A WAV of two seconds: a tone that swells and fades, 440 Hz at 16 kHz."""
+    seconds = np.arange(32_000) / 16_000
+    samples = 0.3 * np.sin(2 * np.pi * 440 * seconds) * np.sin(np.pi * seconds / 2)
+    return Audio(samples.astype(np.float32), 16_000).to_wav()

@@ -1,20 +1,14 @@
 """Apps that take a picture."""
 
-from collections.abc import Sequence
-
 from onnxlet.errors import BuildError
-from onnxlet.source import NodeArg
 
 from ..sources.yolo import LABELS, detector
 from .draft import Draft, call, quoted
 from .files import add_examples, lines_of, picture
-from .options import numbers, sides
+from .images import image_argument, picture_of
 from .subject import Subject
 
-__all__ = ["classification", "detection"]
-
-_IMAGENET = ("[0.485, 0.456, 0.406]", "[0.229, 0.224, 0.225]")
-_SIDE = 224
+__all__ = ["background", "classification", "detection", "segmentation"]
 
 _CLASSIFY = '''\
 def classify(image: Image) -> Labels:
@@ -28,14 +22,29 @@ def detect(image: Image, threshold: Annotated[float, Number(min=0, max=1, step=0
     return detector(image, threshold)
 '''
 
+_SEGMENT = '''\
+def segment(image: Image, part: Annotated[int, Number(min=1)] = 1) -> tuple[Mask, Table]:
+    """Which part of the picture is what? The mask shows one part; 1 is the largest."""
+    segments = segmenter(image)
+    rows = [[one.label, f"{one.score:.3f}", f"{one.mask.array.mean():.1%}"] for one in segments]
+    return segments[min(part, len(segments)) - 1].mask, Table(["what", "score", "of the picture"], rows)
+'''
+
+_CUT_OUT = '''\
+def cut_out(image: Image) -> Image:
+    """Take the background away."""
+    return remover(image)
+'''
+
 
 def classification(subject: Subject) -> Draft:
     """A picture in, its classes out."""
-    arg = _picture(subject, "image-classification")
+    arg = picture_of(subject, "image-classification")
     draft = _with_session(Draft(f"{subject.title}: what is in a picture?", _CLASSIFY, "classify"), subject)
     draft.use("onnxlet", "Image", "Labels")
     draft.use("onnxlet.tasks", "ImageClassifier")
-    arguments = ["session", *_labels(draft, subject, subject.classes), *_image(draft, subject, arg.shape)]
+    arguments = ["session", *labels_argument(draft, subject, subject.classes)]
+    arguments += image_argument(draft, subject, arg, "center_crop", 224, imagenet=True)
     if subject.ends_with("Softmax", "Sigmoid"):
         arguments.append('function_to_apply="none"')
     draft.setup.append(call("classifier = ImageClassifier", arguments))
@@ -58,81 +67,58 @@ def detection(subject: Subject) -> Draft:
     draft.use("onnxlet", "Boxes", "Image", "Number")
     draft.use("onnxlet.tasks", "ObjectDetector")
     arguments = ["session", f'head="{found.head}"']
-    arguments += [argument.replace("labels=", "names=") for argument in _labels(draft, subject, found.classes)]
+    arguments += [one.replace("labels=", "names=") for one in labels_argument(draft, subject, found.classes)]
     if config:
-        arguments += _image(draft, subject, ())
+        arguments += image_argument(draft, subject, subject.signature.inputs[0], "stretch", 640, imagenet=True)
     draft.setup.append(call("detector = ObjectDetector", arguments))
+    return draft
+
+
+def segmentation(subject: Subject) -> Draft:
+    """A picture in, a mask of each kind of thing out."""
+    arg = picture_of(subject, "image-segmentation")
+    draft = _with_session(Draft(f"{subject.title}: which part of a picture is what?", _SEGMENT, "segment"), subject)
+    draft.use("typing", "Annotated")
+    draft.use("onnxlet", "Image", "Mask", "Number", "Table")
+    draft.use("onnxlet.tasks", "ImageSegmenter")
+    arguments = ["session", *labels_argument(draft, subject, 0)]
+    arguments += image_argument(draft, subject, arg, "stretch", 512, imagenet=False)
+    draft.setup.append(call("segmenter = ImageSegmenter", arguments))
+    return draft
+
+
+def background(subject: Subject) -> Draft:
+    """A picture in, the same without its background out."""
+    arg = picture_of(subject, "background-removal")
+    draft = _with_session(Draft(f"{subject.title}: cut out what is in front", _CUT_OUT, "cut_out"), subject)
+    draft.use("onnxlet", "Image")
+    draft.use("onnxlet.tasks", "BackgroundRemover")
+    arguments = ["session", *image_argument(draft, subject, arg, "stretch", 512, imagenet=False)]
+    draft.setup.append(call("remover = BackgroundRemover", arguments))
     return draft
 
 
 def _with_session(draft: Draft, subject: Subject) -> Draft:
     """The session, and the pictures to try it with."""
-    draft.use("pathlib", "Path")
-    draft.use("onnxlet", "InferenceSession")
-    draft.setup += ["HERE = Path(__file__).parent", f"session = InferenceSession(HERE / {quoted(subject.model)})"]
+    draft.open_session(subject.model)
     if subject.wanted.example:
         add_examples(draft, subject.wanted.example)
     else:
         draft.examples.append("example.png")
         draft.files["example.png"] = picture()
-        draft.notes.append(
-            "its example is a drawing; give pictures of yours by --example, which variants are judged by"
-        )
+        draft.notes.append("its example is a drawing; give your own by --example, which variants are judged by")
     return draft
 
 
-def _picture(subject: Subject, task: str) -> NodeArg:
-    if subject.picture is None:
-        inputs = ", ".join(f"{arg.name} {list(arg.shape)}" for arg in subject.signature.inputs)
-        raise BuildError(
-            f"{subject.path}: takes no picture, which {task} needs (inputs: {inputs}); say another --task, or none"
-        )
-    return subject.picture
+def labels_argument(draft: Draft, subject: Subject, classes: int) -> list[str]:
+    """The task's argument with the names of the classes, and the line before it; notes where nobody names them.
 
-
-def _labels(draft: Draft, subject: Subject, classes: int) -> list[str]:
-    """The task's argument with the names of the classes; notes where nobody names them."""
+    Args:
+        classes: how many there are; 0 where nobody knows.
+    """
     if not (names := subject.named(classes)):
         draft.notes.append("does not name its classes: labels are numbers; give --labels FILE, a name a line")
         return []
     draft.files[LABELS] = lines_of(names)
-    draft.setup.append(f'labels = (HERE / "{LABELS}").read_text(encoding="utf-8").splitlines()')
+    draft.setup.append(f'labels = (HERE / {quoted(LABELS)}).read_text(encoding="utf-8").splitlines()')
     return ["labels=labels"]
-
-
-def _image(draft: Draft, subject: Subject, shape: Sequence[int | str | None]) -> list[str]:
-    """The task's argument that says how pictures become inputs: as the folder says, else as most models have it."""
-    wanted = subject.wanted
-    draft.use("onnxlet.tasks", "ImageInput")
-    said = [name for name in ("image_size", "mean", "std") if getattr(wanted, name)]
-    if "preprocessor_config.json" in subject.made.files and not said:
-        draft.use("json")
-        draft.files["preprocessor_config.json"] = subject.made.files["preprocessor_config.json"]
-        draft.setup.append('config = json.loads((HERE / "preprocessor_config.json").read_text(encoding="utf-8"))')
-        return ["image=ImageInput.from_config(config)"]
-    sizes = shape[1:3] if shape[-1] in (1, 3) and shape[1] not in (1, 3) else shape[2:4]
-    own = isinstance(sizes[0], int) and isinstance(sizes[1], int)
-    width, height = (sizes[1], sizes[0]) if own else (_SIDE, _SIDE)
-    if wanted.image_size:
-        given = sides(wanted.image_size)
-        if own and given != (width, height):
-            raise BuildError(
-                f"--image-size {wanted.image_size}: the model takes {width}x{height}; leave the option out"
-            )
-        width, height = given
-    mean, std = (
-        str(list(numbers(text, name))) if text else usual
-        for text, name, usual in zip((wanted.mean, wanted.std), ("mean", "std"), _IMAGENET, strict=True)
-    )
-    assumed = [] if own or wanted.image_size else [f"pictures of {width} x {height}"]
-    assumed += [] if wanted.mean else [f"mean {mean}"]
-    assumed += [] if wanted.std else [f"std {std}"]
-    if assumed:
-        draft.notes.append(
-            f"does not say how it wants its pictures: assumed {', '.join(assumed)}, as ImageNet's models have it; say "
-            "otherwise with --image-size, --mean and --std, or in the app"
-        )
-        draft.setup.append("# Assumed, since the model does not say it: as most models of ImageNet have it.")
-    arguments = [f"({width}, {height})", 'fit="stretch"', f"mean={mean}", f"std={std}"]
-    draft.setup.append(call("image = ImageInput", arguments))
-    return ["image=image"]

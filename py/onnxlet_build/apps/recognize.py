@@ -43,12 +43,14 @@ def recognize_task(subject: Subject) -> Found:
 def _by_shapes(subject: Subject) -> Found:
     if detector(subject.made):
         return Found("object-detection", "its outputs are those of a detector", guessed=True)
-    if subject.picture and _gives_rows(subject) and "image-classification" in TASKS:
+    if subject.picture and _gives_rows(subject):
         if subject.classes in _IMAGENET:
             return Found("image-classification", "it takes pictures and has ImageNet's number of outputs", guessed=True)
         if subject.wanted.labels and len(subject.labels) == subject.classes:
             return Found("image-classification", "it takes pictures and has as many outputs as labels", guessed=True)
         return Found("tensors", "nothing says what it is for; it could be image-classification", guessed=True)
+    if {arg.name for arg in subject.signature.inputs} in ({"input", "state", "sr"}, {"input", "h", "c"}):
+        return Found("voice-activity-detection", "its inputs are those of Silero's detector", guessed=True)
     return Found("tensors", "nothing says what it is for", guessed=True)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from onnxlet.errors import BuildError
 
-from . import pictures, tensors
+from . import images, pictures, sounds, tensors
 from .draft import Draft
 from .options import Wanted, flag
 from .subject import Subject
@@ -30,10 +30,14 @@ class Task:
     about: str
 
 
-_PICTURES = ("image_size", "mean", "std", "example")
+_PICTURE = (*images.OPTIONS, "example")
 
 TASKS = {
+    "image-classification": Task(pictures.classification, ("labels", *_PICTURE), "a picture -> its classes"),
     "object-detection": Task(pictures.detection, ("labels", "example"), "a picture -> boxes around things"),
+    "image-segmentation": Task(pictures.segmentation, ("labels", *_PICTURE), "a picture -> which part is what"),
+    "background-removal": Task(pictures.background, _PICTURE, "a picture -> the same without its background"),
+    "voice-activity-detection": Task(sounds.speech, ("example",), "a sound -> where somebody speaks"),
     "tensors": Task(tensors.tensors, ("example",), ".npy files -> tensors; for every model"),
 }
 

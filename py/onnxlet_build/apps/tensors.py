@@ -44,11 +44,10 @@ def tensors(subject: Subject) -> Draft:
         values=", ".join(outputs.values()),
     )
     draft = Draft(f"{subject.title}, run on tensors", function, "run")
-    draft.use("pathlib", "Path")
     draft.use("typing", "Annotated")
     draft.use("numpy as np")
-    draft.use("onnxlet", "InferenceSession", "Tensor", *(["Field", "Json"] if "Json" in str(kinds) else []))
-    draft.setup = ["HERE = Path(__file__).parent", f"session = InferenceSession(HERE / {quoted(subject.model)})"]
+    draft.use("onnxlet", "Tensor", *(["Field", "Json"] if "Json" in str(kinds) else []))
+    draft.open_session(subject.model)
     _examples(draft, subject, inputs)
     return draft
 

@@ -19,15 +19,15 @@ from .exported import Export, library, library_roots, portable, verify
 __all__ = ["Export", "export", "kind", "library", "library_roots", "open_file", "portable", "verify"]
 
 # Whoever builds on another comes first: a LightGBM classifier is a scikit-learn estimator too, a transformer a
-# torch.nn.Module, a detector an .onnx file.
-ORDER = ("yolo", "transformers", "keras", "tfjs", "tensorflow", "boosting", "sklearn", "torch", "onnx")
+# torch.nn.Module, a detector an .onnx file, a folder with one often a transformers model too.
+ORDER = ("onnx_folder", "yolo", "transformers", "keras", "tfjs", "tensorflow", "boosting", "sklearn", "torch", "onnx")
 _TAKEN = (
     "a fitted scikit-learn, LightGBM or XGBoost estimator, (torch.nn.Module, example inputs), a torch ExportedProgram, "
     "a Keras or transformers model, an onnx.ModelProto, ONNX bytes, or a path"
 )
 _TAKEN_FILES = (
     ".onnx, .pt2, .keras, .joblib, a LightGBM .txt, an XGBoost .json or .ubj, a TensorFlow SavedModel, a TensorFlow.js "
-    "model.json, a Hugging Face folder or id"
+    "model.json, a folder with a model, a Hugging Face id"
 )
 
 

@@ -8,7 +8,7 @@ labels go along as files, as the model's repository has them.
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -26,7 +26,18 @@ from . import torch as torch_source
 from .exported import Export, library, library_roots
 from .transformers_inputs import any_size, padding_matters, pictures, sides, texts
 
-__all__ = ["TASKS", "Transformers", "export", "open_file", "reaches_hub", "takes", "takes_file"]
+__all__ = [
+    "LABELLED",
+    "SIDECARS",
+    "TASKS",
+    "Transformers",
+    "export",
+    "open_file",
+    "reaches_hub",
+    "takes",
+    "takes_file",
+    "task_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +72,13 @@ TASKS = {
         "AutoModelForImageClassification", ("ForImageClassification", "ForImageClassificationWithTeacher")
     ),
     "object-detection": _Task("AutoModelForObjectDetection", ("ForObjectDetection",), ("logits", "pred_boxes")),
+    "image-segmentation": _Task("AutoModelForSemanticSegmentation", ("ForSemanticSegmentation",)),
     "feature-extraction": _Task("AutoModel", ("Model",), ("last_hidden_state",)),
 }
 _ALIASES = {"sentiment-analysis": "text-classification", "ner": "token-classification"}
-_LABELLED = {task for task in TASKS if task not in ("question-answering", "fill-mask", "feature-extraction")}
+LABELLED = {task for task in TASKS if task not in ("question-answering", "fill-mask", "feature-extraction")}
 
-_FILES = (  # what a page may need beside the weights
+SIDECARS = (  # what a page may need beside the weights
     "config.json",
     "tokenizer.json",
     "tokenizer_config.json",
@@ -203,8 +215,22 @@ def _given(wanted: Transformers, folder: Path, name: str) -> _Loaded:
 
 def _task_of(config: Any, name: str) -> str:
     architecture = _architecture(config)
+    if task := task_of(architecture, config.id2label.values()):
+        return task
+    found = f"architecture {architecture}" if architecture else "a configuration without an architecture"
+    raise BuildError(
+        f"{name}: has {found}; say what it is for, such as Transformers(model, task=...): {', '.join(TASKS)}"
+    )
+
+
+def task_of(architecture: str, labels: Iterable[object]) -> str:
+    """What an architecture is made for, by its class's name; "" where that is no task here.
+
+    Args:
+        labels: of its classes, since only those tell a model of entailment.
+    """
     if architecture.endswith("ForSequenceClassification") and any(
-        str(label).lower().startswith("entail") for label in config.id2label.values()
+        str(label).lower().startswith("entail") for label in labels
     ):
         return "zero-shot-classification"
     for task, one in TASKS.items():
@@ -215,10 +241,7 @@ def _task_of(config: Any, name: str) -> str:
             and not (one.auto == "AutoModel" and "Head" in architecture)
         ):
             return task
-    found = f"architecture {architecture}" if architecture else "a configuration without an architecture"
-    raise BuildError(
-        f"{name}: has {found}; say what it is for, such as Transformers(model, task=...): {', '.join(TASKS)}"
-    )
+    return ""
 
 
 def _architecture(config: Any) -> str:
@@ -227,7 +250,7 @@ def _architecture(config: Any) -> str:
 
 def _names(config: Any, task: str) -> list[str]:
     """The classes by index, a line each; empty where the task has none."""
-    if task not in _LABELLED or not config.id2label:
+    if task not in LABELLED or not config.id2label:
         return []
     names = {int(number): " ".join(str(label).split()) for number, label in config.id2label.items()}
     return [names.get(number, str(number)) for number in range(max(names) + 1)]
@@ -264,7 +287,7 @@ def _positions(model: Any) -> int | None:
 def _files(where: str, local: Mapping[str, Any]) -> dict[str, bytes]:
     from transformers.utils.hub import cached_file
 
-    found = {name: cached_file(where, name, _raise_exceptions_for_missing_entries=False, **local) for name in _FILES}
+    found = {name: cached_file(where, name, _raise_exceptions_for_missing_entries=False, **local) for name in SIDECARS}
     return {name: Path(path).read_bytes() for name, path in found.items() if path}
 
 
