@@ -50,8 +50,13 @@ class Definition:
 
     @cached_property
     def tokens(self) -> dict[int, str]:
-        """The token of every id; of an id that has several, the last, which is the added one."""
-        return {number: token for token, number in self.vocabulary.items()}
+        """The token of every id; of an id that has several, the added one."""
+        vocab = self.spec["model"]["vocab"]
+        if isinstance(vocab, Mapping):
+            tokens = {number: token for token, number in vocab.items()}
+        else:
+            tokens = {i: entry[0] for i, entry in enumerate(vocab)}  # a token may stand there twice
+        return tokens | {token["id"]: token["content"] for token in self.added}
 
     @property
     def added(self) -> list[dict[str, Any]]:
