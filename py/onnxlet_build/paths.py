@@ -11,10 +11,11 @@ from platformdirs import user_cache_path
 
 from onnxlet.errors import BuildError
 
-__all__ = ["CORE", "PINS", "WEB", "cache", "node_modules", "scratch", "use_cache", "write_whole"]
+__all__ = ["CORE", "PINS", "TYPES", "WEB", "cache", "node_modules", "scratch", "use_cache", "write_whole"]
 
 ROOT = Path(__file__).resolve().parents[2]
 WEB = ROOT / "web" / "src"
+TYPES = ROOT / "web" / "types" / "onnxlet.d.ts"
 PINS = ROOT / "wasm" / "pins.toml"
 CORE = Path(__file__).resolve().parents[1] / "onnxlet"
 

@@ -19,9 +19,10 @@ _INLINE_SCRIPT = re.compile(r"<script(?![^>]*\bsrc=)(?![^>]*application/json)[^>
 
 
 def read_templates() -> dict[str, str]:
-    """The pages and the service worker before anything is filled in, by name."""
-    names = ("app.html", "gallery.html", "sw.js")
-    return {name: (paths.WEB / name).read_text(encoding="utf-8") for name in names if (paths.WEB / name).is_file()}
+    """What lies in a site's root, before anything is filled in, by name."""
+    names = ("app.html", "gallery.html", "sw.js", "onnxlet.js")
+    files = [*(paths.WEB / name for name in names), paths.TYPES]
+    return {file.name: file.read_text(encoding="utf-8") for file in files if file.is_file()}
 
 
 def write_pages(tree: Tree, site: Mapping[str, Any], templates: Mapping[str, str], assets: str, title: str) -> None:
@@ -57,6 +58,8 @@ def write_pages(tree: Tree, site: Mapping[str, Any], templates: Mapping[str, str
         page("index.html", "gallery.html", title, titles, {})
     if "sw.js" in templates:
         tree.page("sw.js", _fill(templates["sw.js"], {"site": manifest, "build": site["build"]["id"]}))
+    for name in ("onnxlet.js", paths.TYPES.name):
+        tree.page(name, templates[name])
     text = json.dumps(site, ensure_ascii=False, indent=1)
     tree.page("site.json", text)
     tree.page(manifest, text)

@@ -111,10 +111,11 @@ def write_ort(tree: Tree, runtime: Runtime, host: str, gpu: bool, report: Report
 
 def write_web(tree: Tree, runtime: Runtime) -> str:
     """The page's own modules, styles and words. Returns: their folder."""
+    root = [paths.WEB / name for name in ("sw.js", "onnxlet.js")]
     contents: dict[str, bytes | Path] = {
         path.relative_to(paths.WEB).as_posix(): path
         for path in sorted(paths.WEB.rglob("*"))
-        if path.is_file() and path.suffix != ".html" and not path.name.endswith(".d.ts") and path != paths.WEB / "sw.js"
+        if path.is_file() and path.suffix != ".html" and not path.name.endswith(".d.ts") and path not in root
     }
     comlink = runtime.pins["comlink"]
     contents["vendor/comlink.js"] = runtime.npm_file("comlink", next(iter(comlink["files"])))

@@ -24,7 +24,7 @@ export function tabs(entries, choose) {
   }
   const list = h("div", { class: "tabs", role: "tablist", "aria-label": t("functions") }, ...buttons);
   list.addEventListener("keydown", (event) => {
-    const at = buttons.findIndex((tab) => tab === document.activeElement);
+    const at = buttons.findIndex((tab) => tab === event.target);
     const last = buttons.length - 1;
     /** @type {Record<string, number>} */
     const moves = { ArrowRight: at === last ? 0 : at + 1, ArrowLeft: at === 0 ? last : at - 1, Home: 0, End: last };

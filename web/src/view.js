@@ -35,7 +35,8 @@ export class View {
 
   /**
    * @param {{schema: FunctionSchema, examples: Example[], client: Client, root: URL, intro: boolean, live: boolean,
-   *   hooks: {say: (text: string) => void, ran: (timing: Timing) => void, restart: (backend?: "wasm") => void}}} options
+   *   hooks: {say: (text: string) => void, ran: (timing: Timing) => void, restart: (backend?: "wasm") => void,
+   *   answered?: (answer: CallResult) => void}}} options
    *   `intro`: whether the function's docstring is not already the page's description
    */
   constructor({ schema, examples, client, root, intro, live, hooks }) {
@@ -119,6 +120,7 @@ export class View {
 
   /** @param {CallResult} answer */
   #show(answer) {
+    this.#hooks.answered?.(answer);
     if ("error" in answer) {
       if (answer.error.type === "Stopped") this.#stopped();
       else this.fail(answer.error);

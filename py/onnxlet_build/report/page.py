@@ -55,8 +55,8 @@ def page(
 @cache
 def styles() -> str:
     """The page's style: colours and type of the app's pages, then its own."""
-    base = (paths.WEB / "styles" / "base.css").read_text(encoding="utf-8")
-    return f"\n{base}{_read('report.css')}"
+    base, dark = ((paths.WEB / "styles" / f"{name}.css").read_text(encoding="utf-8") for name in ("base", "dark"))
+    return f"\n{base}@media (prefers-color-scheme: dark) {{\n{dark}}}\n{_read('report.css')}"
 
 
 def style_hash() -> str:

@@ -11,6 +11,7 @@ export const en = {
   privacy: "Everything runs on this device. What you enter here is not sent anywhere.",
   build: "Built with onnxlet {version}, {date}",
   report: "How the models were checked",
+  open_page: "Open on its own page",
   functions: "What this page does",
   input: "Input",
   result: "Result",

@@ -9,6 +9,7 @@ export const es = {
   privacy: "Todo se ejecuta en este dispositivo. Lo que introduzcas aquí no se envía a ninguna parte.",
   build: "Hecho con onnxlet {version}, {date}",
   report: "Cómo se comprobaron los modelos",
+  open_page: "Abrir en su propia página",
   functions: "Qué hace esta página",
   input: "Entrada",
   result: "Resultado",

@@ -66,7 +66,7 @@ export function audio(field, context) {
     element: box.element,
     async value() {
       if (samples || !box.file) return samples;
-      return (await isWav(box.file)) ? fileValue("audio", box.file) : decode(box.file);
+      return (await isWav(box.file)) ? fileValue("audio", box.file) : decodeSound(box.file);
     },
     set(wire, buffers) {
       rest();
@@ -86,13 +86,13 @@ function player(file) {
 }
 
 /** By content, since names and types lie. @param {Blob} file */
-async function isWav(file) {
+export async function isWav(file) {
   const head = new TextDecoder("latin1").decode(await file.slice(0, 12).arrayBuffer());
   return head.startsWith("RIFF") && head.endsWith("WAVE");
 }
 
-/** @param {File} file */
-async function decode(file) {
+/** The samples of a file that the browser can decode. @param {File} file @throws {Error} a sentence */
+export async function decodeSound(file) {
   const context = new OfflineAudioContext(1, 1, DECODE_HZ);
   const sound = await context.decodeAudioData(await file.arrayBuffer()).catch(() => {
     throw new Error(t("audio_broken", { name: file.name }));
