@@ -19,7 +19,23 @@ import numpy as np
 
 from . import growing
 from .errors import InvalidInput
-from .values import Audio, Boxes, Choice, Drawing, Field, File, Image, Json, Labels, Mask, Number, Table, Tensor, Text
+from .values import (
+    Audio,
+    Boxes,
+    Choice,
+    Drawing,
+    Field,
+    File,
+    Image,
+    Json,
+    Labels,
+    Mask,
+    Number,
+    Spans,
+    Table,
+    Tensor,
+    Text,
+)
 from .values.fields import OPTIONS
 
 __all__ = ["Function", "Output", "Param", "read_function"]
@@ -49,6 +65,7 @@ _OUTPUT_KINDS: dict[Any, str] = {
     Drawing: "image",
     Boxes: "boxes",
     Mask: "mask",
+    Spans: "spans",
     str: "text",
     Text: "text",
     Table: "table",

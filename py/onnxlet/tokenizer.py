@@ -98,6 +98,13 @@ class Tokenizer:
         """The number of the token that fills up shorter texts of a batch; None where there is none."""
         return self._id_of("pad")
 
+    @property
+    def continuing_subword_prefix(self) -> str:
+        """What the tokens within a word begin with, such as "##"; "" where words are not told that way."""
+        model = self._definition.spec["model"]
+        usual = "##" if model.get("type") == "WordPiece" else ""
+        return model.get("continuing_subword_prefix", usual) or ""
+
     def _id_of(self, role: str) -> int | None:
         token = self._definition.roles.get(role)
         return None if token is None else self._definition.vocabulary[token]

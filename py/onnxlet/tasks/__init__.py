@@ -1,10 +1,11 @@
-"""Ready-made ways from a visitor's picture to a model's input, and from its outputs to what a page shows.
+"""Ready-made ways from what a visitor gives to a model's input, and from its outputs to what a page shows.
 
 Names follow Hugging Face's pipelines where they have one: task, label, score, threshold.
 """
 
 from .background_removal import BackgroundRemover
 from .detection_heads import HEADS, Recognized, recognize
+from .fill_mask import Fill, Fills, MaskFiller
 from .image_classification import ImageClassifier
 from .image_input import Frame, ImageInput
 from .image_segmentation import ImageSegmenter, Segment
@@ -15,18 +16,25 @@ from .voice_activity import SpeechEvent, VoiceActivityDetector, VoiceStream
 __all__ = [
     "HEADS",
     "BackgroundRemover",
+    "Fill",
+    "Fills",
     "Frame",
     "ImageClassifier",
     "ImageInput",
     "ImageSegmenter",
+    "MaskFiller",
     "ObjectDetector",
+    "QuestionAnswerer",
     "Recognized",
     "Segment",
     "Speech",
     "SpeechEvent",
     "SpeechRules",
+    "TextClassifier",
+    "TokenClassifier",
     "VoiceActivityDetector",
     "VoiceStream",
+    "ZeroShotClassifier",
     "non_max_suppression",
     "recognize",
 ]

@@ -12,7 +12,7 @@ from ..dtypes import Narrow
 from ..errors import InvalidInput
 from ..form import Output
 from ..media.npy import write_npy
-from ..values import Audio, Boxes, Image, Labels, Mask, Table
+from ..values import Audio, Boxes, Image, Labels, Mask, Spans, Table
 from ..values.json_text import to_text
 from .inputs import Wire
 
@@ -45,6 +45,7 @@ def _kind(value: Any) -> str:
         (Image, "image"),
         (Boxes, "boxes"),
         (Mask, "mask"),
+        (Spans, "spans"),
         (str, "text"),
         (Table, "table"),
         (Audio, "audio"),
@@ -102,6 +103,15 @@ def _mask(value: Any, buffers: list[bytes]) -> Wire:
     height, width = mask.array.shape
     wire = {"width": width, "height": height, "buffer": _put(buffers, mask.array.tobytes())}
     return wire if mask.image is None else {**wire, "picture": _picture(mask.image, buffers)["buffer"]}
+
+
+def _spans(value: Any, buffers: list[bytes]) -> Wire:
+    _expect(value, Spans)
+    items = [
+        {"label": s.label, "score": _number(s.score), "start": s.start, "end": s.end, "word": s.word}
+        for s in value.items
+    ]
+    return {"text": value.text, "items": items}
 
 
 def _text(value: Any, buffers: list[bytes]) -> Wire:
@@ -178,6 +188,7 @@ _ENCODERS: dict[str, Callable[[Any, list[bytes]], Wire]] = {
     "image": _image,
     "boxes": _boxes,
     "mask": _mask,
+    "spans": _spans,
     "text": _text,
     "table": _table,
     "audio": _audio,
