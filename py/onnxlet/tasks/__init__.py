@@ -10,8 +10,12 @@ from .image_classification import ImageClassifier
 from .image_input import Frame, ImageInput
 from .image_segmentation import ImageSegmenter, Segment
 from .object_detection import ObjectDetector, non_max_suppression
+from .question_answering import QuestionAnswerer
 from .speech_segments import Speech, SpeechRules
+from .text_classification import TextClassifier
+from .token_classification import TokenClassifier
 from .voice_activity import SpeechEvent, VoiceActivityDetector, VoiceStream
+from .zero_shot import ZeroShotClassifier
 
 __all__ = [
     "HEADS",
