@@ -29,8 +29,9 @@ from .errors import InvalidInput, OnnxletError, ProviderError
 from .providers.ort_web import NO_WAITING, WebProvider
 from .source import RecordedModels, use_recorded
 from .verification import verify
+from .workbench import Console, Workbench
 
-__all__ = ["call", "enter", "inside", "leave", "start", "status", "stop"]
+__all__ = ["call", "edit", "enter", "inside", "leave", "prompt", "start", "status", "stop"]
 
 ROOT = Path("/app")  # where worker.js lays the app's files
 _INSIDE = (str(Path(__file__).parent), str(Path(importlib.__file__).parents[1]), "<frozen")
@@ -38,6 +39,7 @@ _INSIDE = (str(Path(__file__).parent), str(Path(importlib.__file__).parents[1]),
 _bridge: Any = None
 _app: App | None = None
 _seats: dict[str, tuple[places.Place, Any, App | None]] = {}  # by the app's folder: its place, its bridge, and itself
+_benches: dict[str, tuple[Workbench, Console | None]] = {}  # by the same
 _stopping = False
 
 
@@ -57,8 +59,9 @@ async def start(bridge: Any, config_json: str) -> str | None:
         places.enter(place)
         _app = None
         await connect(bridge, root)
-        module = importlib.import_module(config.get("module", "app"))
-        _app = _find_app(module, config.get("object", "app"))
+        bench = Workbench(root, config.get("module", "app"), config.get("object", "app"))
+        _app = bench.start()
+        _benches[str(root)] = bench, None
     except Exception as error:
         return json.dumps({"error": describe(error)})
     finally:
@@ -77,6 +80,7 @@ def leave(root: str) -> None:
     """Forget an app and its files; its sessions give their memory back."""
     global _bridge, _app
     place = _seats.pop(root)[0]
+    _benches.pop(root, None)
     if places.current() is place:
         places.leave()
         os.chdir("/")
@@ -161,6 +165,49 @@ def stop() -> None:
     _stopping = True
 
 
+async def edit(sources_json: str) -> str:
+    """Import the current app from other sources; where that fails the app stays as it was.
+
+    Args:
+        sources_json: text by path in the app's folder; files that are missing get their original text.
+    Returns: JSON ``{"schema"}``, of the app that runs now, or ``{"error"}``.
+    """
+    global _app
+    try:
+        root, bench, _ = _bench()
+        _app = bench.run(json.loads(sources_json))
+        _seats[root] = (*_seats[root][:2], _app)
+        return json.dumps({"schema": _app.schema()})
+    except BaseException as error:  # SystemExit of an app's own too
+        return json.dumps({"error": describe(error)})
+
+
+async def prompt(line: str, write: Any) -> str:
+    """Give the current app's console one line.
+
+    Args:
+        write: called with the kind and the text of all that comes of it, see `workbench.Console.push`.
+    Returns: JSON ``{"more"}``: whether the line needs others to be complete; or ``{"error"}``.
+    """
+    from pyodide.console import Console as Interpreter
+
+    try:
+        root, bench, console = _bench()
+        console = console or Console(Interpreter, bench)
+        _benches[root] = bench, console
+        return json.dumps({"more": await console.push(line, write)})
+    except Exception as error:
+        return json.dumps({"error": describe(error)})
+
+
+def _bench() -> tuple[str, Workbench, Console | None]:
+    place = places.current()
+    root = str(place.root) if place else ""
+    if root not in _benches:
+        raise InvalidInput("no app has started")
+    return root, *_benches[root]
+
+
 def status() -> str:
     """What runs where and why, as JSON: backend, provider, threads, reason, python, placement."""
     session = next(iter(_session.sessions.values()), None)
@@ -239,13 +286,6 @@ def _hint(error: BaseException) -> str:
     if isinstance(error, OnnxletError):
         return ""  # these say in their message what to do
     return ""
-
-
-def _find_app(module: Any, name: str) -> App:
-    app = getattr(module, name, None)
-    if isinstance(app, App):
-        return app
-    raise InvalidInput(f"{module.__name__}.{name}: expected an onnxlet.App, got {type(app).__name__}")
 
 
 def _maker(name: str, kind: str, bridge: Any, wait: Callable[[Any], Any] | None) -> Callable[[], WebProvider]:

@@ -17,7 +17,8 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -364,7 +365,8 @@ class InferenceSession:
             provider = _providers.find(name)
             assert provider, "the chain holds providers that were found"
             try:
-                self._executable = _load(provider, self._source, self._options)
+                lent = _lent(name, self._source, self._options)
+                self._executable = lent or _load(provider, self._source, self._options)
             except Refused as refusal:
                 self._next(refusal)
         return self._executable
@@ -439,6 +441,45 @@ def _load(provider: Provider, source: ModelSource, options: SessionOptions) -> E
     from .providers import partitioned
 
     return partitioned.load(provider, source, options)
+
+
+_lenders: list[InferenceSession] = []
+
+
+@contextmanager
+def lending(lenders: Sequence[InferenceSession]) -> Iterator[None]:
+    """Inside the block, a new session takes over the loaded model of one of `lenders` that is alike.
+
+    Alike are sessions of one model that the build recorded, on one provider, with equal options. A model that runs
+    partly in Python is loaded anew: the operators there may be others now. Where the block raises, every model is its
+    former session's again.
+    """
+    taken = [(session, session._executable) for session in lenders]
+    _lenders[:] = lenders
+    try:
+        yield
+    except BaseException:
+        for session in list(sessions.values()):
+            if any(session._executable is executable for _, executable in taken):
+                session._executable = None
+        for session, executable in taken:
+            session._executable = executable
+        raise
+    finally:
+        _lenders.clear()
+
+
+def _lent(provider: str, source: ModelSource, options: SessionOptions) -> Executable | None:
+    for session in _lenders:
+        executable = session._executable
+        report = getattr(executable, "placement", None)
+        if not (executable and report and source.page_id and source.page_id == session._source.page_id):
+            continue
+        whole = report()["whole"] and report()["provider"] == provider == session._chain[0][0]
+        if whole and vars(session._options) == vars(options):
+            session._executable = None
+            return executable
+    return None
 
 
 def _with_outputs(source: ModelSource, names: Sequence[str]) -> ModelSource:

@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,11 @@ class Runtime:
             section: the table in pins.toml: "pyodide", "ort" or "comlink".
         Raises: BuildError: it is missing, or not the pinned one.
         """
-        pin = self.pins[section]
+        return self.pinned(self.pins[section], name)
+
+    @staticmethod
+    def pinned(pin: Mapping[str, Any], name: str) -> Path:
+        """The same, of a table that stands deeper in pins.toml."""
         path = paths.node_modules(pin["npm"]) / name
         if not path.is_file():
             raise BuildError(f"npm package {pin['npm']}: has no {name}; run `npm ci` in web/")

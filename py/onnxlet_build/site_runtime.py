@@ -14,6 +14,7 @@ from .packages import Package
 from .precompile import Source, precompile
 from .progress import Reporter
 from .runtime import Runtime
+from .site_panels import EDITOR
 
 __all__ = ["write_ort", "write_python", "write_web"]
 
@@ -115,7 +116,11 @@ def write_web(tree: Tree, runtime: Runtime) -> str:
     contents: dict[str, bytes | Path] = {
         path.relative_to(paths.WEB).as_posix(): path
         for path in sorted(paths.WEB.rglob("*"))
-        if path.is_file() and path.suffix != ".html" and not path.name.endswith(".d.ts") and path not in root
+        if path.is_file()
+        and path.suffix != ".html"
+        and not path.name.endswith(".d.ts")
+        and path not in root
+        and path.parent != EDITOR
     }
     comlink = runtime.pins["comlink"]
     contents["vendor/comlink.js"] = runtime.npm_file("comlink", next(iter(comlink["files"])))

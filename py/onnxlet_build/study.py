@@ -42,6 +42,7 @@ from .variants import ORIGINAL, Candidate, Study
 __all__ = ["Evidence", "Settings", "study", "study_file", "table"]
 
 KEPT_STUDIES = 40  # in the cache; the oldest go
+RUNTIME_PINS = ("pyodide", "carrier", "ort", "comlink")  # what a proof runs on; the editor is none of it
 MOST_REFERENCES = 3  # samples that a visitor's browser can verify itself by
 
 
@@ -304,7 +305,7 @@ def _key(prepared: Prepared, evidence: Evidence, settings: Settings, runtime: Ru
         "wanted": settings.wanted,
         "budget": str(settings.budget),
         "browser": version_of(settings.chromium) if settings.chromium else "",
-        "runtime": runtime.pins if runtime else {},
+        "runtime": {name: runtime.pins[name] for name in RUNTIME_PINS} if runtime else {},
         "libraries": {name: version(name) for name in ("numpy", "onnx", "onnxruntime")},
         "code": _own_code(),
     }

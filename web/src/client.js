@@ -14,7 +14,7 @@ import * as Comlink from "./vendor/comlink.js";
 import { Offline } from "./offline.js";
 import { foreign, takeSeat } from "./seats.js";
 
-/** @import { AppError, Backend, BackendChoice, CallResult, ClientEvents, Failure, InsideAnswers, InsideQuestion, Interim, Progress, Ready, Site, WireValue } from "./protocol.js" */
+/** @import { AppError, Backend, BackendChoice, CallResult, ClientEvents, Edited, Failure, InsideAnswers, InsideQuestion, Interim, Progress, Ready, Site, WireValue, WorkerApi } from "./protocol.js" */
 /** @import { Ended, Seat } from "./seats.js" */
 
 /** A start in which nothing at all happens for so long has failed: every byte and every stage resets it. */
@@ -49,6 +49,8 @@ export class Client {
   /** @type {BackendChoice} */
   #backend = "auto";
   #threads = true;
+  /** What the app's files were changed to, by path; null while the site's own run. @type {Record<string, string> | null} */
+  #edits = null;
   #stops = 0;
   /** The call that runs, and how often it has yielded. @type {{yields: number} | null} */
   #growing = null;
@@ -169,6 +171,55 @@ export class Client {
     return /** @type {Promise<any>} */ (answer);
   }
 
+  /**
+   * Import the app from other sources, after the calls that came before. They stay when the worker is replaced.
+   * @param {Record<string, string>} sources text by path; what is missing is as the site has it
+   * @returns {Promise<Edited | Failure>} never rejects; after a failure the app that ran before goes on
+   */
+  async edit(sources) {
+    const answer = await this.#ask((api) => api.edit(sources));
+    if (!("error" in answer)) this.#edits = Object.keys(sources).length ? sources : null;
+    return answer;
+  }
+
+  /**
+   * Give Python's prompt a line, after the calls that came before.
+   * @param {string} line
+   * @param {(kind: "out" | "err" | "value", text: string) => void} write takes what comes of it
+   * @returns {Promise<{more: boolean} | Failure>} never rejects
+   */
+  prompt(line, write) {
+    return this.#ask((api) => api.prompt(line, Comlink.proxy(write)));
+  }
+
+  /**
+   * Keep files for use without a network that only some visitors ask for.
+   * @param {string[]} files as site.json names them
+   */
+  keep(files) {
+    const kept = [...new Set([...(this.#ready?.files ?? []), ...files])];
+    void this.#offline?.visit(this.#app, kept);
+  }
+
+  /**
+   * Ask the worker that runs, or the one that starts, in turn.
+   * @template T
+   * @param {(api: Comlink.Remote<WorkerApi>) => Promise<T | Failure>} question
+   * @returns {Promise<T | Failure>}
+   */
+  #ask(question) {
+    const stops = this.#stops;
+    const answer = this.#queue.then(async () => {
+      if (stops !== this.#stops) return { error: STOPPED };
+      const ready = await this.start();
+      if ("error" in ready) return ready;
+      const running = /** @type {Seat} */ (this.#running);
+      return Promise.race([question(running.api).catch(lostWords), running.ended]);
+    });
+    this.#queue = answer;
+    return answer;
+  }
+
   /** What the worker says of itself now: backend, threads, memory, placement. */
   async status() {
     const running = this.#running;
@@ -265,7 +316,14 @@ export class Client {
     over = true; // what loads in the background later reports too
     clearTimeout(timer);
     if (this.#running !== running) return this.#started ?? answer; // stopped meanwhile, or replaced
-    return "error" in answer ? this.#startFailed(answer, config.isolated) : this.#startDone(answer);
+    if ("error" in answer) return this.#startFailed(answer, config.isolated);
+    if (this.#edits) {
+      const edited = await Promise.race([running.api.edit(this.#edits).catch(lostWords), running.ended]);
+      if (this.#running !== running) return this.#started ?? answer;
+      if ("error" in edited) this.#edits = null;
+      this.#emit("edited", edited);
+    }
+    return this.#startDone(answer);
   }
 
   /** @param {Ready} ready */

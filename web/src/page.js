@@ -8,17 +8,33 @@ import { Client } from "./client.js";
 import { Demoted } from "./demoted.js";
 import { append, byId, h } from "./dom.js";
 import { dismiss, notify, watchNetwork } from "./notices.js";
+import { panels } from "./panels.js";
 import { StatusPanel } from "./status.js";
 import { whyUnsupported } from "./support.js";
 import { tabs } from "./tabs.js";
 import { View } from "./view.js";
 import { language, named, t, translate } from "./words.js";
 
-/** @import { Backend, BackendChoice, Site, SiteApp } from "./protocol.js" */
+/** @import { Backend, BackendChoice, ClientEvents, Edited, FunctionSchema, Site, SiteApp } from "./protocol.js" */
 
 /** @type {{app: string, site: string, root: string}} */
 const config = JSON.parse(byId("onnxlet").textContent ?? "");
 const root = new URL(config.root, document.baseURI);
+
+/** Gives a file to the form that is shown. @type {(file: File) => boolean} */
+let take = () => false;
+
+// A file dropped beside a field would otherwise replace the page.
+document.addEventListener("dragover", (event) => event.preventDefault());
+document.addEventListener("drop", (event) => {
+  event.preventDefault();
+  const file = event.dataTransfer?.files[0];
+  if (file) take(file);
+});
+document.addEventListener("paste", (event) => {
+  const file = event.clipboardData?.files[0];
+  if (file && take(file)) event.preventDefault();
+});
 
 translate();
 watchNetwork();
@@ -71,9 +87,12 @@ function begin(site, app) {
     again("auto");
   }
   /** @type {View[]} */
-  const views = [];
+  let views = [];
+  /** @type {ClientEvents["status"]} */
+  let latest = { state: "starting" };
   client.on("progress", (progress) => panel.progress(progress));
   client.on("status", (event) => {
+    latest = event;
     panel.state(event);
     for (const view of views) view.state(event);
     if (event.state === "ready") document.documentElement.dataset.ready = "";
@@ -94,39 +113,69 @@ function begin(site, app) {
       void client.restart(choice ? { backend: choice } : {});
     },
   };
-  for (const schema of app.functions) {
-    const examples = app.examples.filter((example) => example.function === schema.name);
-    const intro = schema.doc.trim() !== app.description.trim();
-    views.push(new View({ schema, examples, client, root, intro, live: app.live ?? false, hooks }));
+  const form = h("div", {});
+  let functions = "";
+  /** @param {FunctionSchema[]} schemas - of the app as it is now */
+  function fill(schemas) {
+    const now = JSON.stringify(schemas);
+    if (now === functions) return; // the same form keeps what is in it
+    functions = now;
+    for (const view of views) view.show(false); // what listens or looks stops
+    views = schemas.map((schema) => {
+      const intro = schema.doc.trim() !== app.description.trim();
+      return new View({ schema, examples: fitting(app, schema), client, root, intro, live: app.live ?? false, hooks });
+    });
+    for (const view of views) view.state(latest);
+    arrange(form, schemas, views);
   }
-  arrange(app, views);
+  fill(app.functions);
+
+  const { elements, open } = panels(form, {
+    python: async () => (await import("./panels/python.js")).openPython({ client, site, app, root, tryIt: () => open(""), edited }),
+  });
+  byId("work").append(...elements);
+  client.on("edited", (answer) => {
+    if (!("error" in answer)) return;
+    fill(app.functions);
+    notify("edited", t("edit_lost"));
+  });
+
+  /** @param {Edited} answer @param {boolean} changed */
+  function edited({ schema }, changed) {
+    fill(schema.functions);
+    if (changed) notify("edited", t("edit_notice"));
+    else dismiss("edited");
+  }
 }
 
-/** @param {SiteApp} app @param {View[]} views */
-function arrange(app, views) {
-  const work = byId("work");
+/**
+ * The examples of a function, as far as an edited one still takes them.
+ * @param {SiteApp} app
+ * @param {FunctionSchema} schema
+ */
+function fitting(app, schema) {
+  const kinds = (/** @type {FunctionSchema} */ { inputs }) => inputs.map(({ name, kind }) => `${name} ${kind}`).join();
+  const original = app.functions.find(({ name }) => name === schema.name);
+  if (!original || !kinds(schema).startsWith(kinds(original))) return [];
+  return app.examples.filter((example) => example.function === schema.name);
+}
+
+/**
+ * @param {HTMLElement} form - where the functions are shown
+ * @param {FunctionSchema[]} schemas
+ * @param {View[]} views
+ */
+function arrange(form, schemas, views) {
   let shown = 0;
   const show = (/** @type {number} */ chosen) => {
     shown = chosen;
     views.forEach((view, i) => view.show(i === chosen));
   };
-  if (views.length > 1) {
-    work.append(tabs(views.map((view, i) => ({ name: app.functions[i]?.title ?? "", panel: view.element })), show));
-  }
-  work.append(...views.map((view) => view.element));
+  const entries = views.map((view, i) => ({ name: schemas[i]?.title ?? "", panel: view.element }));
+  const list = views.length > 1 ? tabs(entries, show, { stem: "view", label: t("functions") }).element : "";
+  form.replaceChildren(...[list, ...views.map((view) => view.element)].filter(Boolean));
   show(0);
-
-  // A file dropped beside a field would otherwise replace the page.
-  document.addEventListener("dragover", (event) => event.preventDefault());
-  document.addEventListener("drop", (event) => {
-    event.preventDefault();
-    const file = event.dataTransfer?.files[0];
-    if (file) views[shown]?.take(file);
-  });
-  document.addEventListener("paste", (event) => {
-    const file = event.clipboardData?.files[0];
-    if (file && views[shown]?.take(file)) event.preventDefault();
-  });
+  take = (file) => !form.hidden && (views[shown]?.take(file) ?? false);
 }
 
 /** A link may name the backend: `?backend=wasm`. @returns {BackendChoice} */

@@ -163,6 +163,8 @@ export interface Site {
   apps: SiteApp[];
   /** Processors to reckon with, whatever the device says: a build proves threads on a small machine too. */
   cores?: number;
+  /** What stands behind the tabs of a page: the path of the editor's module. */
+  panels?: { editor?: string };
 }
 
 // ---- values and answers ----------------------------------------------------------------------------------------
@@ -258,6 +260,11 @@ export type Ready = Status & {
   files: string[];
 };
 
+/** What an edited app says of itself: App.schema(). */
+export interface Edited {
+  schema: { title: string; description: string; live: boolean; functions: FunctionSchema[] };
+}
+
 // ---- inside the models (inside.py) -----------------------------------------------------------------------------
 
 export interface Placement {
@@ -345,6 +352,9 @@ export interface WorkerApi {
   /** Ends a generator at its next yield; its call answers Stopped. */
   stop(): void;
   inside<Q extends InsideQuestion>(what: Q, session?: number): Promise<InsideAnswers[Q] | Failure>;
+  /** Sources by path; the files that are missing get their original text. */
+  edit(sources: Record<string, string>): Promise<Edited | Failure>;
+  prompt(line: string, write: (kind: "out" | "err" | "value", text: string) => void): Promise<{ more: boolean } | Failure>;
   status(): Promise<Status>;
   /** Forget the app; others in the same worker go on. */
   leave(): Promise<void>;
@@ -358,6 +368,8 @@ export interface ClientEvents {
   progress: Progress;
   /** Every change of state. `ready` stands with "ready" and "running", `error` with "failed". */
   status: { state: "starting" | "ready" | "running" | "failed" | "stopped"; ready?: Ready; error?: AppError };
+  /** A worker that took another's place imported the edited app again, or could not. */
+  edited: Edited | Failure;
   /** A worker ended that nobody asked to end; `restarting` says on which backend it starts again. */
   gone: { reason: string; restarting?: BackendChoice };
   /** Another build of the site is in place: a reload shows it. */

@@ -1,18 +1,19 @@
-/** Tabs for an app with several functions, as WAI-ARIA describes them: arrows move, one tab stop. */
+/** Tabs, as WAI-ARIA describes them: arrows move, one tab stop. An app with several functions has them, and every page. */
 
 import { h } from "./dom.js";
-import { t } from "./words.js";
 
 /**
  * @param {{name: string, panel: HTMLElement}[]} entries
  * @param {(i: number) => void} choose - shows the panel
+ * @param {{stem: string, label: string}} names - what their ids begin with; what all of them are
+ * @returns {{element: HTMLElement, select: (i: number) => void}}
  */
-export function tabs(entries, choose) {
+export function tabs(entries, choose, { stem, label }) {
   const buttons = entries.map(({ name, panel }, i) => {
-    panel.id = `view-${i}`;
+    panel.id = `${stem}-${i}`;
     panel.setAttribute("role", "tabpanel");
-    panel.setAttribute("aria-labelledby", `tab-${i}`);
-    return h("button", { type: "button", class: "tab", role: "tab", id: `tab-${i}`, "aria-controls": panel.id, onclick: () => select(i) }, name);
+    panel.setAttribute("aria-labelledby", `${stem}-tab-${i}`);
+    return h("button", { type: "button", class: "tab", role: "tab", id: `${stem}-tab-${i}`, "aria-controls": panel.id, onclick: () => select(i) }, name);
   });
   /** @param {number} chosen */
   function select(chosen) {
@@ -22,7 +23,7 @@ export function tabs(entries, choose) {
     });
     choose(chosen);
   }
-  const list = h("div", { class: "tabs", role: "tablist", "aria-label": t("functions") }, ...buttons);
+  const list = h("div", { class: "tabs", role: "tablist", "aria-label": label }, ...buttons);
   list.addEventListener("keydown", (event) => {
     const at = buttons.findIndex((tab) => tab === event.target);
     const last = buttons.length - 1;
@@ -35,5 +36,5 @@ export function tabs(entries, choose) {
     buttons[next]?.focus();
   });
   select(0);
-  return list;
+  return { element: list, select };
 }

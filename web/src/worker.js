@@ -199,6 +199,32 @@ class Seat {
     }
   }
 
+  /**
+   * @param {Record<string, string>} sources
+   * @returns {Promise<any>} Edited, or a Failure
+   */
+  async edit(sources) {
+    try {
+      return JSON.parse(await this.#turn(() => this.#shared().host.edit(JSON.stringify(sources))));
+    } catch (error) {
+      return failure(error);
+    }
+  }
+
+  /**
+   * @param {string} line
+   * @param {(kind: "out" | "err" | "value", text: string) => void} write
+   * @returns {Promise<any>} whether there has to be more, or a Failure
+   */
+  async prompt(line, write) {
+    const said = (/** @type {"out" | "err" | "value"} */ kind, /** @type {string} */ text) => void write(kind, text);
+    try {
+      return JSON.parse(await this.#turn(() => this.#shared().host.prompt(line, said)));
+    } catch (error) {
+      return failure(error);
+    }
+  }
+
   /** @returns {Promise<Status>} */
   async status() {
     const { common, bridge, host } = this.#shared();

@@ -123,6 +123,37 @@ export const en = {
   compare_bad: "{bad} of {n} values agree to less than {db} dB. The first is that of {node}.",
   compare_sides: "Compared: {a} with {b}, which is the operators’ definition in numpy, on the last input and without optimizations.",
 
+  // Tabs
+  sheets: "Parts of this page",
+  tab_try: "Try it",
+  tab_python: "Python",
+  tab_model: "Model",
+  panel_loading: "Loading…",
+  panel_failed: "This part could not be loaded: {message}. Choose the tab again to try once more.",
+
+  // The Python panel
+  no_editor: "the site was built without an editor",
+  editor: "Source of the app",
+  source_file: "File",
+  edited: "Edited",
+  run_edited: "Run the edited version",
+  reset: "Reset",
+  python_note: "What you type stays in this browser. It runs until you load the page again; Reset brings the original back.",
+  editor_keys: "Ctrl+Enter runs. Tab indents; Esc and then Tab leaves the editor.",
+  edit_runs: "The page now runs your version.",
+  edit_reset: "The page runs the original again.",
+  edit_failed: "The app that ran before goes on.",
+  edit_lost: "Your version could not be started again, so the page runs the original.",
+  edit_notice: "This page runs a version that was edited here.",
+  other_files: "Other files of the app",
+  a_model: "model {id}",
+  console: "Console",
+  console_note: "Python in the scope of the app: its session, its functions, np. await works.",
+  console_output: "Output of the console",
+  console_line: "Line of Python",
+  console_stopped: "Stopped.",
+  console_new: "Python started again: names from before are gone.",
+
   // Inputs
   choose_image: "Choose a picture",
   choose_file: "Choose a file",

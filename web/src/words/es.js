@@ -121,6 +121,37 @@ export const es = {
   compare_bad: "{bad} de {n} valores coinciden con menos de {db} dB. El primero es el de {node}.",
   compare_sides: "Se compara {a} con {b}, que es la definición de los operadores en numpy, con la última entrada y sin optimizaciones.",
 
+  // Pestañas
+  sheets: "Partes de esta página",
+  tab_try: "Probar",
+  tab_python: "Python",
+  tab_model: "Modelo",
+  panel_loading: "Cargando…",
+  panel_failed: "Esta parte no se pudo cargar: {message}. Elige la pestaña otra vez para volver a intentarlo.",
+
+  // El panel de Python
+  no_editor: "el sitio se construyó sin editor",
+  editor: "Código de la aplicación",
+  source_file: "Archivo",
+  edited: "Editado",
+  run_edited: "Ejecutar la versión editada",
+  reset: "Restablecer",
+  python_note: "Lo que escribas se queda en este navegador. Funciona hasta que vuelvas a cargar la página; Restablecer recupera el original.",
+  editor_keys: "Ctrl+Entrar ejecuta. Tab sangra; Esc y después Tab sale del editor.",
+  edit_runs: "La página usa ahora tu versión.",
+  edit_reset: "La página usa otra vez el original.",
+  edit_failed: "La aplicación de antes sigue en marcha.",
+  edit_lost: "Tu versión no se pudo iniciar de nuevo, así que la página usa el original.",
+  edit_notice: "Esta página usa una versión editada aquí.",
+  other_files: "Otros archivos de la aplicación",
+  a_model: "modelo {id}",
+  console: "Consola",
+  console_note: "Python en el ámbito de la aplicación: su sesión, sus funciones, np. await funciona.",
+  console_output: "Salida de la consola",
+  console_line: "Línea de Python",
+  console_stopped: "Parado.",
+  console_new: "Python se ha reiniciado: los nombres de antes ya no existen.",
+
   // Entradas
   choose_image: "Elegir una imagen",
   choose_file: "Elegir un archivo",
