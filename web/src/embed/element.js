@@ -81,7 +81,7 @@ export function mount(host, site, root, app) {
     append(body, h("header", { class: "embed-head" },
       h("h2", { class: "embed-title", dir: "auto" }, app.title), app.description && h("p", { class: "embed-lede", dir: "auto" }, app.description)));
   }
-  if (views.length > 1) append(body, tabs(views.map((view, i) => ({ name: functions[i]?.title ?? "", panel: view.element })), show));
+  if (views.length > 1) append(body, tabs(views.map((view, i) => ({ name: functions[i]?.title ?? "", panel: view.element })), show, { stem: "view", label: t("functions") }).element);
   append(body, ...views.map((view) => view.element), line.element, announce);
   show(0);
   takeFiles(body, (file) => views[shown]?.take(file) ?? false);
