@@ -28,6 +28,9 @@ from .app import App
 from .errors import InvalidInput, OnnxletError, ProviderError
 from .providers.ort_web import NO_WAITING, WebProvider
 from .source import RecordedModels, use_recorded
+from .tokens import engines
+from .tokens.definition import Definition
+from .tokens.portable import JsonLibrary, PortableEngine
 from .verification import verify
 from .workbench import Console, Workbench
 
@@ -107,6 +110,7 @@ async def connect(bridge: Any, root: Path = ROOT) -> None:
         return ahead[model_id] if model_id in ahead else _read(bridge, model_id, wait)
 
     onnxruntime_names.install()
+    engines.use(_tokenizer)
     _inside.watch()
     use_recorded(RecordedModels(root, models, read, partial(_fetch, bridge)))
 
@@ -286,6 +290,15 @@ def _hint(error: BaseException) -> str:
     if isinstance(error, OnnxletError):
         return ""  # these say in their message what to do
     return ""
+
+
+def _tokenizer(definition: Definition) -> PortableEngine:
+    if not _bridge.tokenizers:
+        raise ProviderError(
+            "this page came without a tokenizer: the app made none when it was built; make one where the app file is "
+            "imported, and build again"
+        )
+    return PortableEngine(definition, JsonLibrary(_bridge.tokenizers))
 
 
 def _maker(name: str, kind: str, bridge: Any, wait: Callable[[Any], Any] | None) -> Callable[[], WebProvider]:

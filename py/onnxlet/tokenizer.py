@@ -7,7 +7,7 @@ tokens, pairs, truncation and padding are this core's own on both sides.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,10 +17,13 @@ from .dtypes import Array
 from .errors import InvalidInput
 from .source import caller_folder
 from .tokens import engines
-from .tokens.definition import read
+from .tokens.definition import Definition, read
 from .tokens.framing import Framing, Part, shares
 
-__all__ = ["Encoding", "Tokenizer"]
+__all__ = ["Encoding", "Tokenizer", "watchers"]
+
+watchers: list[Callable[[Definition], None]] = []
+"""Called with what the files of every tokenizer say; the build learns this way that an app needs one in the page."""
 
 _LONE = dict.fromkeys(range(55296, 57344), "�")
 
@@ -67,6 +70,8 @@ class Tokenizer:
         self._definition = read(_find(Path(os.fspath(path))))
         self._framing = Framing.read(self._definition.spec.get("post_processor"), self._definition.name)
         self._engine = engines.make(self._definition)
+        for watcher in watchers:
+            watcher(self._definition)
 
     @property
     def vocab_size(self) -> int:

@@ -31,6 +31,7 @@ class Inspected:
     Args:
         files: path in the app's folder -> file, models not among them.
         models: path relative to the app's folder, as the app opens it -> file.
+        tokenizers: whether it makes a Tokenizer.
         examples: as in site.json, but buffers are files.
         samples: what the examples feed each model, else the feeds that its source came with; by path, as in `models`.
         calibration, evaluation: what model.py gives, by path.
@@ -49,6 +50,7 @@ class Inspected:
     models: dict[str, Path]
     functions: list[dict[str, Any]]
     examples: list[dict[str, Any]]
+    tokenizers: bool = False
     requirements: Requirements = field(default_factory=list)
     samples: dict[str, Samples] = field(default_factory=dict)
     calibration: dict[str, Samples] = field(default_factory=dict)
@@ -104,6 +106,7 @@ def inspect_app(path: Path, scratch: Path, report: Reporter, runtime: Runtime) -
         models=models,
         functions=answer["functions"],
         examples=answer["examples"],
+        tokenizers=answer["tokenizers"],
         requirements=requirements,
         samples={name: feeds or brought.get(name, feeds) for name, feeds in fed.items()},
         calibration=own["calibration"],

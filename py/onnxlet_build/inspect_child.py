@@ -13,7 +13,9 @@ from types import ModuleType
 from typing import Any
 
 from onnxlet.app import Example
-from onnxlet.errors import BuildError, OnnxletError
+from onnxlet.errors import BuildError, InvalidInput, OnnxletError
+from onnxlet.tokens.definition import Definition
+from onnxlet.tokens.portable import refuse_unknown
 from onnxlet_build import fetch, paths
 from onnxlet_build.sources.onnx import external_files
 from onnxlet_build.user_code import FeedRecorder, Reads, imported_files, load, watch_sessions
@@ -30,10 +32,13 @@ def inspect(path: Path, scratch: Path) -> Answer:
     import onnxruntime
 
     import onnxlet.source
+    import onnxlet.tokenizer
 
     opened: dict[str, None] = {}  # models, in order
     onnxlet.source.watchers.append(lambda source: opened.setdefault(str(source.path)) if source.path else None)
     watch_sessions(onnxruntime.InferenceSession, opened.setdefault)
+    tokenizers: list[str] = []
+    onnxlet.tokenizer.watchers.append(lambda definition: tokenizers.append(_known_to_the_page(definition)))
     recorder = FeedRecorder(scratch / "feeds")
     recorder.watch()
 
@@ -56,11 +61,21 @@ def inspect(path: Path, scratch: Path) -> Answer:
         "functions": schema["functions"],
         "examples": examples,
         "models": list(opened),
+        "tokenizers": bool(tokenizers),
         "samples": recorder.samples,
         "external": sorted(e for model in opened for e in _external_files(Path(model))),
         "reads": sorted(reads.paths | imported_files() | set(declared)),
         "pillow": "PIL" in sys.modules,
     }
+
+
+def _known_to_the_page(definition: Definition) -> str:
+    """The file of a tokenizer, whose every part has an equal in the page."""
+    try:
+        refuse_unknown(definition)
+    except InvalidInput as error:
+        raise BuildError(f"{error}; use a tokenizer without it, or leave Tokenizer out of the app file") from error
+    return definition.name
 
 
 def _find_app(module: ModuleType, path: Path) -> tuple[str, Any]:

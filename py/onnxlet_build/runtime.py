@@ -1,4 +1,4 @@
-"""The pinned runtime of the page: Pyodide, ONNX Runtime Web, Comlink, and the wheels that Pyodide's lock names."""
+"""The pinned runtime of the page: Pyodide, ONNX Runtime Web, npm packages, and the wheels that Pyodide's lock names."""
 
 import json
 import tomllib
@@ -36,7 +36,7 @@ class Runtime:
         """A pinned file of an installed npm package.
 
         Args:
-            section: the table in pins.toml: "pyodide", "ort" or "comlink".
+            section: the table in pins.toml: "pyodide", "ort", "comlink" or "tokenizers".
         Raises: BuildError: it is missing, or not the pinned one.
         """
         return self.pinned(self.pins[section], name)

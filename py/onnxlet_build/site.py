@@ -212,7 +212,7 @@ def _write(
             "report": "report.html",
             "panels": {"editor": write_editor(tree, runtime)},
         }
-        assets = write_web(tree, runtime)
+        assets = write_web(tree, runtime, tokenizers=any(app.tokenizers for app in inspected))
     templates = read_templates()
     identity = tree.identity(json.dumps(site, sort_keys=True), *templates.values())
     site["build"] = {
@@ -266,6 +266,7 @@ def _app_entry(
         "object": app.object,
         "files": {path: prefix + safe[path] for path in sorted(app.files)},
         "models": {path: ids[file] for path, file in app.models.items()},
+        "tokenizers": app.tokenizers,
         "functions": app.functions,
         "examples": [
             {**example, "buffers": keep(example["buffers"]), "output_buffers": keep(example["output_buffers"])}

@@ -110,8 +110,12 @@ def write_ort(tree: Tree, runtime: Runtime, host: str, gpu: bool, report: Report
     return entries
 
 
-def write_web(tree: Tree, runtime: Runtime) -> str:
-    """The page's own modules, styles and words. Returns: their folder."""
+def write_web(tree: Tree, runtime: Runtime, *, tokenizers: bool) -> str:
+    """The page's own modules, styles and words. Returns: their folder.
+
+    Args:
+        tokenizers: whether any app makes a Tokenizer.
+    """
     root = [paths.WEB / name for name in ("sw.js", "onnxlet.js")]
     contents: dict[str, bytes | Path] = {
         path.relative_to(paths.WEB).as_posix(): path
@@ -122,6 +126,6 @@ def write_web(tree: Tree, runtime: Runtime) -> str:
         and path not in root
         and path.parent != EDITOR
     }
-    comlink = runtime.pins["comlink"]
-    contents["vendor/comlink.js"] = runtime.npm_file("comlink", next(iter(comlink["files"])))
+    for name in ("comlink", "tokenizers") if tokenizers else ("comlink",):
+        contents[f"vendor/{name}.js"] = runtime.npm_file(name, next(iter(runtime.pins[name]["files"])))
     return tree.folder("web", contents, "page")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 __all__ = ["mixed_texts"]
@@ -40,4 +41,4 @@ def mixed_texts(count: int = 1200) -> list[str]:
         for _ in range(chosen.randint(1, 12)):
             text += chosen.choice(pools[chosen.choice(some)]) + chosen.choice(_SPACES)
         texts.append(text if chosen.random() < 0.5 else text.rstrip())
-    return texts[:count]
+    return json.loads(json.dumps(texts[:count]))  # in which two surrogates that make a pair are one character

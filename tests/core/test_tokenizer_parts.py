@@ -19,10 +19,10 @@ from onnxlet import InvalidInput
 from onnxlet.tokens.character_tables import ACCENTS, CONTROLS, MARKS, PUNCTUATION, SPACES, members
 from onnxlet.tokens.definition import Definition, read
 from onnxlet.tokens.engines import NativeEngine
-from onnxlet.tokens.portable import PortableEngine, refuse_unknown
+from onnxlet.tokens.portable import JsonLibrary, PortableEngine, refuse_unknown
 
 from .languages import mixed_texts
-from .node_library import NodeLibrary
+from .node_library import NodeTokenizers
 from .test_tokenizer import DATA, LONE, VOCAB
 
 TEXTS = [text.translate(LONE) for text in mixed_texts()]
@@ -151,10 +151,10 @@ KINDS: dict[str, tuple] = {
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodeLibrary]:
-    library = NodeLibrary(tmp_path_factory.mktemp("node"))
-    yield library
-    library.close()
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JsonLibrary]:
+    script = NodeTokenizers(tmp_path_factory.mktemp("node"))
+    yield JsonLibrary(script)
+    script.close()
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +162,7 @@ def trained() -> dict[str, Tokenizer]:
     return {name: make() for name, make in MODELS.items()}
 
 
-def assert_equal(definition: Definition, library: NodeLibrary, texts: list[str]) -> None:
+def assert_equal(definition: Definition, library: JsonLibrary, texts: list[str]) -> None:
     native, page = NativeEngine(definition), PortableEngine(definition, library)
     for text in texts:
         expected, got = native.split(text), page.split(text)
@@ -238,6 +238,11 @@ def test_what_the_page_lacks_is_refused_with_its_name(changes, message):
     spec = json.loads((DATA / "K02_bytebpe.json").read_text())
     with pytest.raises(InvalidInput, match=message):
         refuse_unknown(Definition("x.json", {**spec, **changes}, {}))
+
+
+def test_a_pattern_without_an_equal_in_javascript_is_named(library):
+    with pytest.raises(InvalidInput, match=r"JavaScript has no equal of the pattern '\[\[\.a\.\]\]' \(SyntaxError"):
+        library.find("[[.a.]]", "a")
 
 
 def test_the_package_is_the_pinned_one_that_the_page_was_compared_with():

@@ -17,7 +17,7 @@ import { Engine } from "./engine.js";
 /** @import { Assets } from "./assets.js" */
 /** @import { Runtimes } from "./engine.js" */
 /** @import { Heap } from "./crossing.js" */
-/** @import { Backend, BackendChoice, Progress, Site } from "./protocol.js" */
+/** @import { Backend, BackendChoice, Progress, Site, SiteApp } from "./protocol.js" */
 
 /**
  * @typedef {object} BridgeOptions
@@ -41,12 +41,22 @@ import { Engine } from "./engine.js";
 export async function createBridge({ site, root, app, backend = "auto", isolated = true, onProgress, assets, heap, demoted = [], runtimes }) {
   const entry = site.apps.find(({ name }) => name === app);
   if (!entry) throw new Error(`site.json has no app ${app}`);
-  const plan = await choose(site, entry, backend, isolated, demoted);
+  const [plan, tokenizers] = await Promise.all([choose(site, entry, backend, isolated, demoted), loadTokenizers(entry)]);
   if (plan.waits === "atomics") {
     const client = await AtomicsClient.start({ site, root, isolated, files: plan.files, onProgress });
-    return new AtomicsBridge(plan, heap, client);
+    return Object.assign(new AtomicsBridge(plan, heap, client), { tokenizers });
   }
   const engine = new Engine(site, assets, isolated, runtimes);
   engine.prefetch(plan.files);
-  return new Bridge(plan, heap, engine);
+  return Object.assign(new Bridge(plan, heap, engine), { tokenizers });
+}
+
+/**
+ * The library stands only in sites that need it.
+ * @param {SiteApp} app
+ */
+async function loadTokenizers(app) {
+  if (!app.tokenizers) return null;
+  const { Tokenizers } = await import("./tokenizers.js");
+  return new Tokenizers();
 }

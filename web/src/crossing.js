@@ -14,6 +14,7 @@ import { itemBytes, packed, unpacked } from "./tensors.js";
 /** @import { Engine } from "./engine.js" */
 /** @import { Plan } from "./choose.js" */
 /** @import { RawTensor } from "./tensors.js" */
+/** @import { Tokenizers } from "./tokenizers.js" */
 
 /** @typedef {() => Uint8Array} Heap Python's memory as it is now: it moves when it grows */
 /** @typedef {[name: string, type: string, dims: number[]]} Head what a run always says of a feed */
@@ -146,6 +147,8 @@ export class Bridge {
   backend;
   /** JSON: the app's models by path, each with its id, inputs, outputs, metadata and the provider that runs it best. */
   models;
+  /** @type {Tokenizers | null} where the app uses some */
+  tokenizers = null;
   #plan;
 
   /**
@@ -245,6 +248,8 @@ export class AtomicsBridge {
   waits;
   backend;
   models;
+  /** @type {Tokenizers | null} where the app uses some */
+  tokenizers = null;
 
   /**
    * @param {Plan} plan

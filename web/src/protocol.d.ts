@@ -126,6 +126,8 @@ export interface SiteApp {
   object: string;
   files: Record<string, string>;
   models: Record<string, string>;
+  /** Whether it makes a Tokenizer. */
+  tokenizers?: boolean;
   functions: FunctionSchema[];
   examples: Example[];
   packages: string[];

@@ -33,14 +33,17 @@ export class Tokenizers {
   /**
    * @param {string} pattern for Oniguruma
    * @param {string} text
-   * @returns {string} JSON: [start, end] of each match, in code points
-   * @throws {SyntaxError} JavaScript has no equal of the pattern
+   * @returns {string} JSON: [start, end] of each match, in code points; a text that says why JavaScript has no such pattern
    */
   find(pattern, text) {
     let regex = this.#patterns.get(pattern);
     if (!regex) {
-      const splitter = new SplitPreTokenizer({ type: "Split", pattern: { Regex: pattern }, behavior: "Isolated", invert: false });
-      regex = /** @type {RegExp} */ (splitter.pattern);
+      try {
+        const splitter = new SplitPreTokenizer({ type: "Split", pattern: { Regex: pattern }, behavior: "Isolated", invert: false });
+        regex = /** @type {RegExp} */ (splitter.pattern);
+      } catch (error) {
+        return JSON.stringify(String(error));
+      }
       this.#patterns.set(pattern, regex);
     }
     const found = [...text.matchAll(regex)].map((match) => [match.index, match.index + match[0].length]);

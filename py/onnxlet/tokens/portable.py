@@ -7,6 +7,7 @@ Oniguruma's regular expressions are written for JavaScript.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -20,7 +21,7 @@ from .models import Token, complete, reader
 from .normalizers import normalizer
 from .pre_tokenizers import pre_tokenizer
 
-__all__ = ["Library", "PortableEngine", "refuse_unknown"]
+__all__ = ["JsonLibrary", "Library", "PortableEngine", "refuse_unknown"]
 
 
 class Library(Protocol):
@@ -34,6 +35,29 @@ class Library(Protocol):
 
     def find(self, pattern: str, text: str) -> list[Span]:
         """Where a regular expression, written for Oniguruma, matches, in characters."""
+
+
+class JsonLibrary:
+    """The page's tokenizers.js: only numbers and strings cross, so no proxy is left behind."""
+
+    def __init__(self, script: Any) -> None:
+        self._script = script
+
+    def model(self, spec: Mapping[str, Any]) -> int:
+        """See Library."""
+        return int(self._script.model(json.dumps(spec)))
+
+    def tokens(self, model: int, words: Sequence[str]) -> list[list[str]]:
+        """See Library."""
+        found: list[list[str]] = json.loads(self._script.tokens(model, json.dumps(words)))
+        return found
+
+    def find(self, pattern: str, text: str) -> list[Span]:
+        """See Library. Raises: InvalidInput: JavaScript has no equal of the pattern."""
+        found = json.loads(self._script.find(pattern, text))
+        if isinstance(found, str):
+            raise InvalidInput(f"Tokenizer: JavaScript has no equal of the pattern {pattern!r} ({found})")
+        return [(start, end) for start, end in found]
 
 
 class PortableEngine:
