@@ -13,6 +13,7 @@ from .object_detection import ObjectDetector, non_max_suppression
 from .question_answering import QuestionAnswerer
 from .speech_segments import Speech, SpeechRules
 from .text_classification import TextClassifier
+from .text_reading import Line, TextReader
 from .token_classification import TokenClassifier
 from .voice_activity import SpeechEvent, VoiceActivityDetector, VoiceStream
 from .zero_shot import ZeroShotClassifier
@@ -26,6 +27,7 @@ __all__ = [
     "ImageClassifier",
     "ImageInput",
     "ImageSegmenter",
+    "Line",
     "MaskFiller",
     "ObjectDetector",
     "QuestionAnswerer",
@@ -35,6 +37,7 @@ __all__ = [
     "SpeechEvent",
     "SpeechRules",
     "TextClassifier",
+    "TextReader",
     "TokenClassifier",
     "VoiceActivityDetector",
     "VoiceStream",
