@@ -21,7 +21,7 @@ class QuestionAnswerer:
     Args:
         session: the model; takes the question and the text as a pair and gives start_logits and end_logits, [1, T].
         max_seq_len: a longer text is read in windows of so many tokens, the question among them.
-        doc_stride: tokens that a window shares with the one before; at most half of its own.
+        doc_stride: tokens that a window shares with the one before; by default half of max_seq_len, at most 128.
         align_to_words: answers begin and end where words do.
     Raises: InvalidInput: a model that takes no tokens, or has one output only.
     """
@@ -32,12 +32,12 @@ class QuestionAnswerer:
         tokenizer: Tokenizer,
         *,
         max_seq_len: int = 384,
-        doc_stride: int = 128,
+        doc_stride: int | None = None,
         align_to_words: bool = True,
     ) -> None:
         self._model = TextModel("QuestionAnswerer", session, tokenizer, ["start_logits", "end_logits"])
         self.max_seq_len = min(max_seq_len, self._model.limit or max_seq_len)
-        self.doc_stride = doc_stride
+        self.doc_stride = min(self.max_seq_len // 2, 128) if doc_stride is None else doc_stride
         self.align_to_words = align_to_words
 
     def __call__(

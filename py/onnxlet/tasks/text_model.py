@@ -90,7 +90,7 @@ def windows(encoding: Encoding, sequence: int, limit: int | None, stride: int, t
     Args:
         sequence: which text is cut: 0, or 1 for the pair.
         limit: tokens of a window, special ones among them; None: there is no limit.
-        stride: tokens that a window shares with the one before, at most half of its own.
+        stride: tokens that a window shares with the one before; half of them where there is no room for so many.
     Raises: InvalidInput: nothing of the text fits beside the rest.
     """
     if limit is None or len(encoding) <= limit:
@@ -100,7 +100,7 @@ def windows(encoding: Encoding, sequence: int, limit: int | None, stride: int, t
     room = limit - around
     if room < 1 or not inside:
         raise InvalidInput(f"{task}: {around} tokens stand beside the text and the model takes {limit}; shorten them")
-    step = room - min(stride, room // 2)
+    step = room - (stride if 0 <= stride < room else room // 2)
     count = 1 + max(0, -(-(len(inside) - room) // step))
     before, after = range(inside[0]), range(inside[-1] + 1, len(encoding))
     return [part(encoding, [*before, *inside[i * step : i * step + room], *after]) for i in range(count)]
