@@ -5,6 +5,7 @@ Names follow Hugging Face's pipelines where they have one: task, label, score, t
 
 from .background_removal import BackgroundRemover
 from .detection_heads import HEADS, Recognized, recognize
+from .file_type import FileType, FileTypeDetector
 from .fill_mask import Fill, Fills, MaskFiller
 from .image_classification import ImageClassifier
 from .image_input import Frame, ImageInput
@@ -21,6 +22,8 @@ from .zero_shot import ZeroShotClassifier
 __all__ = [
     "HEADS",
     "BackgroundRemover",
+    "FileType",
+    "FileTypeDetector",
     "Fill",
     "Fills",
     "Frame",
