@@ -1,6 +1,7 @@
 """``build.py check MODEL``: will a page take this model, what runs where, what does it cost, and what to do then."""
 
 import json
+import tempfile
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,12 +13,15 @@ from rich.table import Table
 
 from onnxlet.errors import BuildError
 
+from .apps import Subject, Wanted, open_subject, recognize_task
 from .convert import MAX_IR, MAX_OPSET, Prepared, prepare
-from .findings import Finding, Subject, find
+from .findings import Finding, find
+from .findings import Subject as Examined
 from .footprint import Footprint, footprint
 from .formats import weight_format
 from .models import estimate_flop, infer_types, nodes, place, quantized
 from .places import Place, places
+from .progress import Reporter
 
 __all__ = ["Checked", "Finding", "check", "print_checked", "to_json"]
 
@@ -44,6 +48,7 @@ class Checked:
     places: list[Place] = field(default_factory=list)
     prefer: list[str] = field(default_factory=list)
     reason: str = ""
+    task: str = ""
     findings: list[Finding] = field(default_factory=list)
 
     @property
@@ -55,13 +60,26 @@ class Checked:
 def check(path: Path) -> Checked:
     """Look at a model in every way that needs no browser.
 
-    Raises: BuildError: there is no such file. Everything else that is wrong with it is a finding.
+    Args:
+        path: an .onnx file, or what else `sources.open_file` takes, which is exported first.
+    Raises: BuildError: there is no such file, or it cannot be exported. What else is wrong with it is a finding.
     """
-    if not path.is_file():
-        raise BuildError(f"{path}: is not a file; give the path of an .onnx file")
-    checked = Checked(str(path), path.stat().st_size)
+    if path.is_file() and path.suffix == ".onnx":
+        return _checked(path, Checked(str(path), path.stat().st_size))
+    subject = open_subject(path, Wanted(), Reporter(quiet=True))
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / subject.model
+        file.write_bytes(subject.made.data)
+        checked = _checked(file, Checked(str(path), len(subject.made.data)))
+    checked.task = _task(subject)
+    checked.findings += [Finding("note", note, "") for note in subject.made.notes]
+    return checked
+
+
+def _checked(path: Path, checked: Checked) -> Checked:
     try:
         prepared = prepare(path)
+        checked.task = _task(open_subject(path, Wanted(), Reporter(quiet=True)))
     except BuildError as error:
         text, _, remedy = str(error).partition("; ")
         checked.findings.append(Finding("error", text, remedy))
@@ -72,7 +90,13 @@ def check(path: Path) -> Checked:
     return checked
 
 
-def _describe(checked: Checked, prepared: Prepared) -> Subject:
+def _task(subject: Subject) -> str:
+    """What `build.py MODEL` would make an app for, and how that is known."""
+    found = recognize_task(subject)
+    return f"{found.task} ({found.reason})"
+
+
+def _describe(checked: Checked, prepared: Prepared) -> Examined:
     model, signature = prepared.model, prepared.signature
     types = infer_types(onnx.load_model_from_string(prepared.data))
     placement = place(model, types)
@@ -91,7 +115,7 @@ def _describe(checked: Checked, prepared: Prepared) -> Subject:
     checked.footprint = footprint(model, prepared.data, types)
     checked.places = places(model, types)
     proto = onnx.load_model_from_string(prepared.data)
-    return Subject(model, proto, signature, types, tuple(checked.places), checked.footprint)
+    return Examined(model, proto, signature, types, tuple(checked.places), checked.footprint)
 
 
 def print_checked(checked: Checked, console: Console) -> None:
@@ -124,6 +148,7 @@ def _rows(checked: Checked) -> list[tuple[str, str]]:
         *rows,
         ("written by", checked.producer or "unknown"),
         ("version", f"IR {checked.ir_version} (web takes {MAX_IR}), {', '.join(opsets)}"),
+        ("app for", checked.task),
         ("inputs", "\n".join(checked.inputs)),
         ("outputs", "\n".join(checked.outputs)),
         ("operators", ", ".join(operators) + (f", and {more} more" if more > 0 else "")),

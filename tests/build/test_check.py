@@ -319,7 +319,7 @@ def test_the_command_prints_json_and_fails_for_a_model_that_cannot_run(capsys: p
     assert good["places"][0]["backend"] == "webgpu"
     assert good["footprint"]["file"] == (DATA / "P_add1.onnx").stat().st_size
     assert main(["check", "no-such.onnx"]) == 1
-    assert capsys.readouterr().err.startswith("error: no-such.onnx: is not a file")
+    assert capsys.readouterr().err.startswith("error: no-such.onnx: is not there; check the path")
 
 
 def test_strict_fails_on_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -272,3 +272,27 @@ def test_a_folder_of_a_hugging_face_detector_becomes_an_app(tmp_path: Path, repo
     np.testing.assert_allclose([b.score for b in boxes.items], expected["scores"][order], atol=1e-4)
     wanted = np.clip(expected["boxes"][order].numpy(), 0, [320, 240, 320, 240])
     np.testing.assert_allclose([b.box for b in boxes.items], wanted, atol=0.1)
+
+
+def test_a_folder_of_a_hugging_face_classifier_needs_no_option(tmp_path: Path, report: Reporter) -> None:
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    names = {0: "tabby", 1: "fire hydrant", 2: "tench, Tinca tinca"}
+    config = transformers.ViTConfig(**sizes, image_size=48, patch_size=16, id2label=names)
+    model = transformers.ViTForImageClassification(config).eval()
+    with torch.no_grad():
+        model.classifier.weight.mul_(100)
+    model.save_pretrained(tmp_path / "vit")
+    processor = transformers.ViTImageProcessorPil(size={"height": 48, "width": 48}, image_mean=[0.5] * 3)
+    processor.save_pretrained(tmp_path / "vit")
+    app = write_app(tmp_path / "vit", tmp_path / "app", report)
+    looks_hand_written(app)
+    picture = Image.open(app.parent / "example.png")
+    with torch.no_grad():
+        logits = model(**processor(picture.array, return_tensors="pt")).logits[0]
+    shares = torch.softmax(logits.double(), 0)
+    order = shares.argsort(descending=True)
+    found = run_example(app).items
+    assert [label for label, _ in found] == [names[int(i)] for i in order]
+    np.testing.assert_allclose([score for _, score in found], shares[order], rtol=1e-3)

@@ -9,8 +9,9 @@ from onnxlet import Audio, Image
 from onnxlet.errors import BuildError
 
 from .draft import Draft
+from .subject import Subject
 
-__all__ = ["add_examples", "lines_of", "picture", "tone"]
+__all__ = ["add_examples", "add_texts", "lines_of", "picture", "tone"]
 
 
 def add_examples(draft: Draft, given: Sequence[str]) -> None:
@@ -39,6 +40,31 @@ def picture() -> bytes:
     light = np.clip(1.1 - np.hypot(x - 130, y - 115) / 110, 0.1, 1)[..., None]
     scene = np.where(inside[..., None], light * [230, 70, 50], scene)
     return Image(np.clip(scene, 0, 255).astype(np.uint8)).to_png()
+
+
+def add_texts(draft: Draft, subject: Subject, parameters: Sequence[str], usual: Sequence[tuple[str, ...]]) -> None:
+    """The texts of --example, one a parameter, in order; those that are the paths of text files are read.
+
+    Args:
+        usual: examples where none is given.
+    Raises: BuildError: they do not come out even, or a file is no text.
+    """
+    given = [_text(one) for one in subject.wanted.example]
+    if len(given) % len(parameters):
+        raise BuildError(
+            f"--example: got {len(given)} texts, expected {len(parameters)} an example ({', '.join(parameters)})"
+        )
+    texts = iter(given)
+    rows = list(zip(*[texts] * len(parameters), strict=True)) or usual
+    draft.examples = [row[0] if len(row) == 1 else tuple(row) for row in rows]
+
+
+def _text(given: str) -> str:
+    try:
+        path = Path(given)
+        return path.read_text(encoding="utf-8-sig").strip() if path.suffix == ".txt" and path.is_file() else given
+    except (OSError, UnicodeDecodeError) as error:
+        raise BuildError(f"--example {given}: cannot be read as UTF-8 text ({error})") from error
 
 
 def lines_of(names: Sequence[str]) -> bytes:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from onnxlet.errors import BuildError
 
-from . import images, pictures, sounds, tensors
+from . import images, pictures, sounds, tensors, texts
 from .draft import Draft
 from .options import Wanted, flag
 from .subject import Subject
@@ -31,12 +31,18 @@ class Task:
 
 
 _PICTURE = (*images.OPTIONS, "example")
+_TEXT = ("tokenizer", "example")
 
 TASKS = {
     "image-classification": Task(pictures.classification, ("labels", *_PICTURE), "a picture -> its classes"),
     "object-detection": Task(pictures.detection, ("labels", "example"), "a picture -> boxes around things"),
     "image-segmentation": Task(pictures.segmentation, ("labels", *_PICTURE), "a picture -> which part is what"),
     "background-removal": Task(pictures.background, _PICTURE, "a picture -> the same without its background"),
+    "text-classification": Task(texts.classification, ("labels", *_TEXT), "a text -> its classes"),
+    "token-classification": Task(texts.entities, ("labels", *_TEXT), "a text -> what is named in it"),
+    "zero-shot-classification": Task(texts.zero_shot, ("labels", *_TEXT), "a text and labels -> which label suits"),
+    "question-answering": Task(texts.answering, _TEXT, "a question and a text -> where the answer stands"),
+    "fill-mask": Task(texts.filling, _TEXT, "a text with a gap -> words for it"),
     "voice-activity-detection": Task(sounds.speech, ("example",), "a sound -> where somebody speaks"),
     "tensors": Task(tensors.tensors, ("example",), ".npy files -> tensors; for every model"),
 }

@@ -12,7 +12,9 @@ def describe(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.description = "Say whether a page can run a model, what runs where, and what to do about the rest."
     parser.epilog = "The exit status is 1 where a page cannot run a model, or, with --strict, on any warning."
-    parser.add_argument("models", nargs="+", type=Path, metavar="MODEL", help="an .onnx file")
+    parser.add_argument(
+        "models", nargs="+", type=Path, metavar="MODEL", help="an .onnx file; others are exported first"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--strict", action="store_true", help="fail on warnings too")
 

@@ -32,6 +32,7 @@ def describe(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Export."""
     from .. import paths, sources
+    from ..apps import Subject, Wanted, recognize_task
 
     out: Path = options.out
     if out.suffix != ".onnx":
@@ -46,5 +47,7 @@ def run(options: argparse.Namespace) -> int:
     for note in (*made.notes, made.verified):
         if note:
             print(note)
+    found = recognize_task(Subject(Path(options.model), made, out.name, Wanted()))
+    print(f"build.py {out} would make an app for {found.task} ({found.reason})")
     print(f"{', '.join(map(str, targets))}: {sum(map(len, targets.values())):,} bytes")
     return 0

@@ -50,6 +50,7 @@ def open_file(path: Path) -> OnnxFolder:
     Raises: BuildError: the folder has several models, none of which is the obvious one.
     """
     if not path.is_dir():
+        path = path.resolve()
         return OnnxFolder(path, _folder_of(path) or path.parent)
     models = _models(path)
     if len(models) > 1:
@@ -73,7 +74,7 @@ def export(thing: OnnxFolder, name: str) -> Export:
     proto = onnx.ModelProto()
     onnx.helper.set_model_props(proto, {key: value for key, value in told.items() if key not in there})
     where = thing.file.relative_to(thing.folder).as_posix()
-    notes = (f"is {where} of {thing.folder}; nothing was exported", *made.notes)
+    notes = (f"is {where} of {thing.folder.name}; nothing was exported", *made.notes)
     # Messages of protocol buffers that follow each other are one.
     return replace(made, data=made.data + proto.SerializeToString(), notes=notes, files={**made.files, **files})
 
@@ -86,12 +87,17 @@ def _models(folder: Path) -> list[Path]:
 
 
 def _folder_of(file: Path) -> Path | None:
-    """Where the configuration of an .onnx file lies: beside it, or above a folder of the name onnx."""
+    """Where the configuration of an .onnx file lies: beside it, or above a folder of the name onnx.
+
+    None where there is none, or where the folder has other models too, and nobody knows whose it is.
+    """
     if file.suffix != ".onnx" or not file.is_file():
         return None
     parent = file.resolve().parent
-    places = [file.parent, file.parent.parent if file.parent.parent != file.parent else parent.parent]
-    return next((place for place in places[: 1 + (parent.name == "onnx")] if _config(place)), None)
+    if not file.name.startswith("model") and len(list(parent.glob("*.onnx"))) > 1:
+        return None
+    places = [parent, parent.parent] if parent.name == "onnx" else [parent]
+    return next((place for place in places if _config(place)), None)
 
 
 def _config(folder: Path) -> Mapping[str, Any]:
