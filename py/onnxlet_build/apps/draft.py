@@ -52,9 +52,10 @@ class Draft:
         self.use("onnxlet", "App")
         arguments = [self.name, f"title={quoted(title)}"]
         if self.examples:
-            arguments.append(brackets("examples=[", [_written(one) for one in self.examples], "]", 4, after=1))
+            arguments.append(brackets("examples=[", [_written(one, 8) for one in self.examples], "]", 4, after=1))
         last = call("app = App", arguments)
-        head = f'"""{self.about.replace(chr(92), chr(92) * 2).replace(chr(34) * 3, chr(39) * 3)}."""'
+        about = self.about.replace("\\", "\\\\").replace('"""', "'''")
+        head = f'"""{about}{"" if about.endswith("?") else "."}"""'
         setup = "\n".join(self.setup)
         return f"{head}\n\n{self._imports()}\n\n{setup}\n\n\n{self.function.strip()}\n\n\n{last}\n"
 
@@ -73,9 +74,12 @@ def _as_sorted(name: str) -> tuple[int, str]:
     return (0 if name.isupper() else 1 if name[:1].isupper() else 2, name)
 
 
-def _written(value: Any) -> str:
+def _written(value: Any, indent: int) -> str:
+    """A value as Python source, its first line behind `indent` spaces and a comma behind its last."""
+    if isinstance(value, tuple) and len(value) > 1:
+        return brackets("(", [_written(one, indent + 4) for one in value], ")", indent, after=1)
     if isinstance(value, tuple):
-        return f"({', '.join(map(_written, value))}{',' * (len(value) == 1)})"
+        return f"({_written(value[0], indent)},)"
     return quoted(value) if isinstance(value, str) else repr(value)
 
 
