@@ -131,6 +131,8 @@ class _Handler(BaseHTTPRequestHandler):
         headers = dict(ISOLATION) if "iso" in has else {}
         if "iso" in has and "corp-missing" not in has:
             headers["Cross-Origin-Resource-Policy"] = "same-origin"
+        if "cors" in has:
+            headers["Access-Control-Allow-Origin"] = "*"
         if "csp" in has:
             headers["Content-Security-Policy"] = POLICY.format(eval=" 'wasm-unsafe-eval'")
         if "csp-noeval" in has:

@@ -31,7 +31,7 @@ export function thumbnail({ inputs, buffers }, schema, root) {
     if (wire.kind === "drawing" && wire.strokes) return strokesThumbnail(wire, schema.inputs[i]?.options ?? {});
     const path = buffers[wire.buffer ?? -1];
     const encoded = ["image", "drawing"].includes(wire.kind) && wire.encoding !== "rgba";
-    if (encoded && path) return h("img", { src: new URL(path, root).href, alt: "", loading: "lazy", decoding: "async" });
+    if (encoded && path) return h("img", { src: new URL(path, root).href, crossorigin: "anonymous", alt: "", loading: "lazy", decoding: "async" });
   }
   if (inputs.some((wire) => wire?.kind === "audio")) return h("span", { class: "example-icon" }, icon("microphone"));
   if (inputs.some((wire) => wire?.kind === "table")) return h("span", { class: "example-icon" }, icon("table"));

@@ -53,7 +53,9 @@ async function find(address, name) {
     if (!site) continue;
     const page = root.href === url.href ? "" : last;
     const app = appOf(site, name ?? (named ? address : ""), page);
-    if (!app) throw fault(`${url.href}: this site has no app "${name ?? (named ? address : page)}"; it has ${listed(site)}`);
+    const wanted = name ?? (named ? address : page);
+    if (!app && !wanted) throw fault(`${url.href}: this site has several apps; name one: ${listed(site)}`);
+    if (!app) throw fault(`${url.href}: this site has no app "${wanted}"; it has ${listed(site)}`);
     return { site, root: root.href, app, module: (file) => import(new URL(moduleOf(site, file), root).href) };
   }
   throw fault(`${url.href}: there is no site.json beside it that this page may read. Expected the address of a site that onnxlet ` +

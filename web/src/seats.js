@@ -97,7 +97,7 @@ class Shared {
     if (!this.#seats.delete(seat)) return;
     if (!this.#seats.size) return this.#over(() => why, [seat]);
     const left = seat.api.leave().catch(() => {});
-    void left.then(() => seat.api[Comlink.releaseProxy]());
+    if (seat !== this.first) void left.then(() => seat.api[Comlink.releaseProxy]()); // the first one's door is for those who join
     seat.tell(why);
   }
 

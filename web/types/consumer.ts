@@ -34,6 +34,7 @@ export async function typed(canvas: HTMLCanvasElement, signal: AbortSignal): Pro
     const { name, cause } = error as AppError;
     throw new Error(`${name} ${cause ?? ""} ${tensor.shape.length} ${text}`);
   }
+  for await (const part of app.stream("embed", ["words"])) void part;
   const picture = await app.mask({ photo: canvas });
   return picture.toBlob("image/webp", 0.8);
 }

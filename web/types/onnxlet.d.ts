@@ -155,7 +155,7 @@ export interface Events {
 }
 
 export interface CallOptions {
-  /** Stops a run that nobody else waits for. */
+  /** Rejects the call; a run that nobody else waits for is stopped. */
   signal?: AbortSignal;
 }
 
@@ -165,6 +165,8 @@ export interface EmbeddedApp {
   readonly functions: string[];
   /** Run a function: values in the order of its parameters, or by their names. Several results come as an array. */
   call(name: string, values?: unknown[] | Record<string, unknown>, options?: CallOptions): Promise<any>;
+  /** Take each value that a generator in Python yields; of any other function, its result. Who stops taking stops the run. */
+  stream(name: string, values?: unknown[] | Record<string, unknown>, options?: CallOptions): AsyncGenerator<any>;
   status(): Promise<Status | null>;
   on<E extends keyof Events>(event: E, listener: (event: Events[E]) => void): () => void;
   /** The last one that uses the app ends it. */

@@ -8,7 +8,7 @@ import { given } from "./given.js";
 import { returned } from "./returned.js";
 
 /** @import { Client } from "../client.js" */
-/** @import { AppError as Told, BackendChoice, ClientEvents, FunctionSchema, Site, SiteApp } from "../protocol.js" */
+/** @import { AppError as Told, BackendChoice, ClientEvents, FunctionSchema, Interim, Site, SiteApp, WireValue } from "../protocol.js" */
 /** @import { CallOptions, LoadOptions } from "../../types/onnxlet.js" */
 
 /** What went wrong: Python's class, or one of the page's (AssetError, Stopped ...), is the name; the traceback is the cause. */
@@ -61,17 +61,42 @@ export class EmbeddedApp {
    * @param {CallOptions} [options]
    * @returns {Promise<any>} what it returned; an array where it returned several values
    */
-  async call(name, values = [], { signal } = {}) {
-    signal?.throwIfAborted();
-    const schema = this.#function(name);
-    const { inputs, buffers } = await wires(schema, values);
-    signal?.throwIfAborted();
-    this.#calls += 1;
-    const calling = this.#client.call(name, inputs, buffers).finally(() => (this.#calls -= 1));
-    const answer = await (signal ? Promise.race([calling, this.#aborted(signal, calling)]) : calling);
-    if ("error" in answer) throw new AppError(answer.error);
-    const results = answer.outputs.map((display) => returned(display, answer.buffers));
-    return results.length === 1 ? results[0] : results;
+  call(name, values = [], options = {}) {
+    return this.#run(name, values, options, () => {});
+  }
+
+  /**
+   * Run a function that is a generator in Python, and take each value as it is yielded; of any other function, its result.
+   * Who stops taking stops the run.
+   * @param {string} name
+   * @param {unknown[] | Record<string, unknown>} [values]
+   * @param {CallOptions} [options]
+   * @returns {AsyncGenerator<any>}
+   */
+  async *stream(name, values = [], options = {}) {
+    /** @type {unknown[]} */
+    const grown = [];
+    let wake = () => {};
+    let yields = 0;
+    /** @type {{error?: unknown, result?: unknown} | null} */
+    let end = null;
+    this.#run(name, values, options, (interim) => {
+      yields += 1;
+      grown.push(plain(interim));
+      wake();
+    }).then((result) => (end = { result }), (error) => (end = { error })).finally(() => wake());
+    try {
+      for (;;) {
+        while (grown.length) yield grown.shift();
+        const over = /** @type {{error?: unknown, result?: unknown} | null} */ (end);
+        if (over && "error" in over) throw over.error;
+        if (over) break;
+        await new Promise((resolve) => (wake = () => resolve(undefined)));
+      }
+      if (!yields) yield /** @type {any} */ (end).result; // else it was the last value
+    } finally {
+      if (!end) this.#stop();
+    }
   }
 
   /** What runs, where, and why; null while nothing does. */
@@ -95,6 +120,30 @@ export class EmbeddedApp {
     this.#release();
   }
 
+  /**
+   * @param {string} name
+   * @param {unknown[] | Record<string, unknown>} values
+   * @param {CallOptions} options
+   * @param {(interim: Interim) => void} onInterim
+   * @returns {Promise<any>}
+   */
+  async #run(name, values, { signal }, onInterim) {
+    signal?.throwIfAborted();
+    const schema = this.#function(name);
+    const { inputs, buffers } = await wires(schema, values);
+    signal?.throwIfAborted();
+    this.#calls += 1;
+    const calling = this.#client.call(name, inputs, buffers, onInterim).finally(() => (this.#calls -= 1));
+    const answer = await (signal ? Promise.race([calling, this.#aborted(signal, calling)]) : calling);
+    if ("error" in answer) throw new AppError(answer.error);
+    return plain(answer);
+  }
+
+  /** Stop the run that nobody waits for any more; where others wait in this app, it goes on. */
+  #stop() {
+    if (this.#calls === 1) void this.#client.stop();
+  }
+
   /** @param {string} name @returns {FunctionSchema} */
   #function(name) {
     const schema = this.#schema.functions.find((one) => one.name === name);
@@ -111,13 +160,22 @@ export class EmbeddedApp {
   #aborted(signal, calling) {
     return new Promise((_, reject) => {
       const stop = () => {
-        if (this.#calls === 1) void this.#client.stop();
+        this.#stop();
         reject(signal.reason);
       };
       signal.addEventListener("abort", stop, { once: true });
       void calling.finally(() => signal.removeEventListener("abort", stop));
     });
   }
+}
+
+/**
+ * One value, or an array of several.
+ * @param {{outputs: WireValue[], buffers: Uint8Array[]}} answer
+ */
+function plain({ outputs, buffers }) {
+  const results = outputs.map((display) => returned(display, buffers));
+  return results.length === 1 ? results[0] : results;
 }
 
 /**

@@ -33,8 +33,8 @@ export function mount(host, site, root, app) {
   const shadow = host.shadowRoot ?? host.attachShadow({ mode: "open" });
   const tell = (/** @type {string} */ name, /** @type {unknown} */ detail) => host.dispatchEvent(new CustomEvent(name, { detail }));
   const body = h("div", { class: "embed", lang: language, hidden: true });
-  const styles = STYLES.map((name) => h("link", { rel: "stylesheet", href: style(name) }));
-  const dark = h("link", { rel: "stylesheet", href: style("dark") });
+  const styles = STYLES.map(sheet);
+  const dark = sheet("dark");
   shadow.replaceChildren(...styles, dark, body);
   void styled([...styles, dark]).then(() => (body.hidden = false));
   const theme = followTheme(host, dark);
@@ -140,8 +140,9 @@ function unknownFunction(host, { name: appName, functions }) {
 }
 
 /** @param {string} name */
-function style(name) {
-  return new URL(`../styles/${name}.css`, import.meta.url).href;
+function sheet(name) {
+  const href = new URL(`../styles/${name}.css`, import.meta.url).href;
+  return h("link", { rel: "stylesheet", href, crossorigin: "anonymous" }); // a host that isolates lets no other origin have it else
 }
 
 /** @param {HTMLLinkElement[]} links */
