@@ -10,6 +10,7 @@ from .fill_mask import Fill, Fills, MaskFiller
 from .image_classification import ImageClassifier
 from .image_input import Frame, ImageInput
 from .image_segmentation import ImageSegmenter, Segment
+from .image_to_image import ImageToImage
 from .object_detection import ObjectDetector, non_max_suppression
 from .question_answering import QuestionAnswerer
 from .speech_segments import Speech, SpeechRules
@@ -30,6 +31,7 @@ __all__ = [
     "ImageClassifier",
     "ImageInput",
     "ImageSegmenter",
+    "ImageToImage",
     "Line",
     "MaskFiller",
     "ObjectDetector",

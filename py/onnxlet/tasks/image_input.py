@@ -227,6 +227,16 @@ class ImageInput:
         x = (x - np.asarray(self.mean, np.float32)) / np.asarray(self.std, np.float32)
         return np.ascontiguousarray(x if self.layout == "NHWC" else x.transpose(2, 0, 1))[None], frame
 
+    def levels(self, values: Array) -> Array:
+        """What `prepare` does to levels, undone: uint8 [H, W], or [H, W, 3] with red first, rounded and clipped.
+
+        Args:
+            values: [H, W, C]; of one channel, `mean` and `std` must be numbers.
+        """
+        y = values.astype(np.float32) * np.asarray(self.std, np.float32) + np.asarray(self.mean, np.float32)
+        pixels: Array = np.rint(np.clip(y * np.float32(1 / self.rescale), 0, 255)).astype(np.uint8)
+        return pixels[:, :, 0] if pixels.shape[2] == 1 else pixels[:, :, ::-1] if self.bgr else pixels
+
     def picture_size(self, x: Array) -> tuple[int, int]:
         """(width, height) of an input, or of an output in the same layout."""
         return (x.shape[2], x.shape[1]) if self.layout == "NHWC" else (x.shape[3], x.shape[2])
