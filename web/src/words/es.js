@@ -257,6 +257,7 @@ export const es = {
   card_limits: "Lo que hace mal",
 
   // Galería
+  gallery_lede: "Cada página ejecuta su modelo en tu navegador. Lo que le des no sale de este dispositivo.",
   open: "Abrir",
   first_download: "{size} en la primera visita",
 };
