@@ -16,11 +16,12 @@ from .errors import InvalidInput
 from .form import Function, Param, read_function
 from .media.npy import read_npy
 from .media.source import Source, read
+from .source import caller_folder
 from .values import Audio, Drawing, File, Image, Table
 
 __all__ = ["App", "Example"]
 
-Examples = Sequence[Any] | Mapping[str, Sequence[Any]]
+Examples = Sequence[Any] | Mapping[str, Sequence[Any] | Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class App:
         description: below the title; the first function's docstring otherwise.
         examples: of the first function, or a mapping from function name. One is a single value (the first parameter's),
             a tuple or list (in order of parameters), or a dict (by parameter). For files: paths beside the app file.
+            A mapping in place of a function's list gives each example a label of its own.
         files: paths of data files (or folders) that the app reads only while running, beside the app file.
         live: run again at every change of an input.
         card: what the page tells of the model, or of several.
@@ -147,21 +149,24 @@ class App:
         if isinstance(examples, (str, bytes)) or not isinstance(examples, (Sequence, Mapping)):
             raise InvalidInput(f"App: expected examples as a list, got {type(examples).__name__}")
         by_function = examples if isinstance(examples, Mapping) else {self.function().name: examples}
-        return tuple(
-            _example(function, values, number)
-            for function, some in [(self.function(name), some) for name, some in by_function.items()]
-            for number, values in enumerate(some, 1)
-        )
+        found = []
+        for name, some in by_function.items():
+            labelled = some.items() if isinstance(some, Mapping) else [("", values) for values in some]
+            for number, (label, values) in enumerate(labelled, 1):
+                found.append(_example(self.function(name), values, number, str(label)))
+        return tuple(found)
 
     def __repr__(self) -> str:
         return f"<App {self.title!r}: {', '.join(self.functions)}>"
 
 
 def _folder(call: Callable[..., Any]) -> Path:
-    """Where the app file lies."""
+    """Where the app file lies: where its function was written, or for a function of a task's where the App was made."""
     code = getattr(inspect.unwrap(call), "__code__", None)
-    path = Path(code.co_filename) if code else Path()
-    return path.resolve().parent if path.is_file() else Path.cwd()
+    path = Path(code.co_filename).resolve() if code else Path()
+    if path.is_relative_to(Path(__file__).resolve().parent):
+        return caller_folder()
+    return path.parent if path.is_file() else Path.cwd()
 
 
 def _by_name(function: Function, values: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
@@ -175,14 +180,14 @@ def _by_name(function: Function, values: Mapping[str, Any] | Sequence[Any]) -> d
     return dict(zip(names, values, strict=False))
 
 
-def _example(function: Function, values: Any, number: int) -> Example:
+def _example(function: Function, values: Any, number: int, label: str) -> Example:
     try:
         given = _by_name(function, values if isinstance(values, (dict, tuple, list)) else [values])
     except InvalidInput as error:
         raise InvalidInput(f"example {number}: {error}") from None
     if missing := [param.name for param in function.inputs if param.required and param.name not in given]:
         raise InvalidInput(f'example {number} of {function.name}: no value for "{missing[0]}"')
-    label = ", ".join(text for value in given.values() if (text := _label(value)))
+    label = label or ", ".join(text for value in given.values() if (text := _label(value)))
     return Example(function.name, label or f"Example {number}", given)
 
 

@@ -5,6 +5,7 @@ Names follow Hugging Face's pipelines where they have one: task, label, score, t
 
 from .background_removal import BackgroundRemover
 from .detection_heads import HEADS, Recognized, recognize
+from .features import Feature, feature_form, read_features
 from .file_type import FileType, FileTypeDetector
 from .fill_mask import Fill, Fills, MaskFiller
 from .image_classification import ImageClassifier
@@ -14,6 +15,7 @@ from .image_to_image import ImageToImage
 from .object_detection import ObjectDetector, non_max_suppression
 from .question_answering import QuestionAnswerer
 from .speech_segments import Speech, SpeechRules
+from .tabular import TabularPredictor
 from .text_classification import TextClassifier
 from .text_reading import Line, TextReader
 from .token_classification import TokenClassifier
@@ -23,6 +25,7 @@ from .zero_shot import ZeroShotClassifier
 __all__ = [
     "HEADS",
     "BackgroundRemover",
+    "Feature",
     "FileType",
     "FileTypeDetector",
     "Fill",
@@ -41,12 +44,15 @@ __all__ = [
     "Speech",
     "SpeechEvent",
     "SpeechRules",
+    "TabularPredictor",
     "TextClassifier",
     "TextReader",
     "TokenClassifier",
     "VoiceActivityDetector",
     "VoiceStream",
     "ZeroShotClassifier",
+    "feature_form",
     "non_max_suppression",
+    "read_features",
     "recognize",
 ]
