@@ -151,9 +151,10 @@ class App:
         by_function = examples if isinstance(examples, Mapping) else {self.function().name: examples}
         found = []
         for name, some in by_function.items():
+            function = self.function(name)
             labelled = some.items() if isinstance(some, Mapping) else [("", values) for values in some]
             for number, (label, values) in enumerate(labelled, 1):
-                found.append(_example(self.function(name), values, number, str(label)))
+                found.append(_example(function, values, number, str(label)))
         return tuple(found)
 
     def __repr__(self) -> str:

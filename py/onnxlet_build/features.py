@@ -82,6 +82,8 @@ def _number(name: str, values: Array) -> Feature:
         raise BuildError(f'features: column "{name}" has an infinite value; leave its rows out')
     if not (values % 1).any():
         return Feature(name, int(low), int(high), int(middle), integer=True)
+    if low == high:
+        return Feature(name, low, high, low)
     step = _step(high - low)
     digits = max(0, -math.floor(math.log10(step)))
     low, high = (round(edge * step, digits) for edge in (math.floor(low / step), math.ceil(high / step)))
@@ -89,9 +91,7 @@ def _number(name: str, values: Array) -> Feature:
 
 
 def _step(span: float) -> float:
-    """The largest of 1, 2 or 5 by a power of ten of which `span` has at least `_STEPS`; 1 for no span at all."""
-    if not span:
-        return 1.0
+    """The largest of 1, 2 or 5 by a power of ten of which `span` has at least `_STEPS`."""
     power = math.floor(math.log10(span / _STEPS))
     size = next(factor for factor in (5, 2, 1) if factor * 10.0**power <= span / _STEPS)
     return float(f"{size}e{power}")

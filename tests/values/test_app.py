@@ -361,6 +361,14 @@ def test_examples_are_given_in_three_ways(examples: Any, values: dict[str, Any])
     assert "a.png" in example.label
 
 
+def test_an_example_may_have_a_label_of_its_own() -> None:
+    app = App(
+        shout, classify, examples={"shout": {"a greeting": "hi", "two words": ("ho", "?")}, "classify": ["a.png"]}
+    )
+    assert [e.label for e in app.examples] == ["a greeting", "two words", "a.png"]
+    assert [dict(e.values) for e in app.examples][:2] == [{"text": "hi"}, {"text": "ho", "mark": "?"}]
+
+
 def test_examples_of_several_functions_are_told_apart() -> None:
     app = App(classify, shout, examples={"shout": ["hi", ("ho", "?")], "classify": ["a.png"]})
     assert [(e.function, e.label) for e in app.examples] == [("shout", "hi"), ("shout", "ho, ?"), ("classify", "a.png")]

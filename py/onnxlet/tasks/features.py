@@ -104,14 +104,9 @@ def read_features(source: str | Path | bytes | Sequence[Mapping[str, Any]]) -> l
 
 
 def parameter_names(features: Sequence[Feature]) -> dict[str, str]:
-    """By feature name, the name of the parameter that stands for it: letters, digits and underscores, all different.
-
-    Raises: InvalidInput: two features of one name.
-    """
+    """By feature name, the name of the parameter that stands for it: letters, digits and underscores, all different."""
     names: dict[str, str] = {}
     for feature in features:
-        if feature.name in names:
-            raise InvalidInput(f'features: two are named "{feature.name}"; rename one')
         base = re.sub(r"\W+", "_", feature.name).strip("_") or "feature"
         base = f"_{base}" if base[0].isdigit() or base in ("self", "return") else base
         name, number = base, 1
@@ -132,9 +127,12 @@ def feature_form(
 
     Args:
         shown: names of the features that the form asks for, in this order; the others keep their defaults. None: all.
-    Raises: InvalidInput: a name that no feature has.
+    Raises: InvalidInput: a name that no feature has, or that two have.
     """
-    by_name = {feature.name: feature for feature in features}
+    by_name: dict[str, Feature] = {}
+    for feature in features:
+        if by_name.setdefault(feature.name, feature) is not feature:
+            raise InvalidInput(f'features: two are named "{feature.name}"; rename one')
     asked = list(by_name) if shown is None else list(shown)
     if unknown := [name for name in asked if name not in by_name]:
         raise InvalidInput(f'feature_form: no feature "{unknown[0]}"; there are {", ".join(by_name)}')
