@@ -5,6 +5,7 @@ Names follow Hugging Face's pipelines where they have one: task, label, score, t
 
 from .background_removal import BackgroundRemover
 from .detection_heads import HEADS, Recognized, recognize
+from .feature_extraction import FeatureExtractor, SemanticSearch
 from .features import Feature, feature_form, read_features
 from .file_type import FileType, FileTypeDetector
 from .fill_mask import Fill, Fills, MaskFiller
@@ -26,6 +27,7 @@ __all__ = [
     "HEADS",
     "BackgroundRemover",
     "Feature",
+    "FeatureExtractor",
     "FileType",
     "FileTypeDetector",
     "Fill",
@@ -41,6 +43,7 @@ __all__ = [
     "QuestionAnswerer",
     "Recognized",
     "Segment",
+    "SemanticSearch",
     "Speech",
     "SpeechEvent",
     "SpeechRules",
