@@ -3,6 +3,8 @@
 Names follow Hugging Face's pipelines where they have one: task, label, score, threshold.
 """
 
+from .audio_classification import AudioClassifier
+from .audio_features import LogMel, Waveform, features_from_config
 from .background_removal import BackgroundRemover
 from .detection_heads import HEADS, Recognized, recognize
 from .feature_extraction import FeatureExtractor, SemanticSearch
@@ -25,6 +27,7 @@ from .zero_shot import ZeroShotClassifier
 
 __all__ = [
     "HEADS",
+    "AudioClassifier",
     "BackgroundRemover",
     "Feature",
     "FeatureExtractor",
@@ -38,6 +41,7 @@ __all__ = [
     "ImageSegmenter",
     "ImageToImage",
     "Line",
+    "LogMel",
     "MaskFiller",
     "ObjectDetector",
     "QuestionAnswerer",
@@ -53,8 +57,10 @@ __all__ = [
     "TokenClassifier",
     "VoiceActivityDetector",
     "VoiceStream",
+    "Waveform",
     "ZeroShotClassifier",
     "feature_form",
+    "features_from_config",
     "non_max_suppression",
     "read_features",
     "recognize",
