@@ -65,7 +65,7 @@ def test_mel_filters_are_those_of_transformers(
     theirs = mel_filter_bank(
         n_fft // 2 + 1, n_mels, f_min, f_max, rate, norm, mel_scale, triangularize_in_mel_space=mel_scale == "kaldi"
     )
-    np.testing.assert_allclose(mel_filters(mine), theirs.T, atol=1e-9)
+    np.testing.assert_allclose(mel_filters(mine), theirs.T, atol=1e-9, rtol=2e-5)  # 1127 ln is not quite 2595 log10
 
 
 STYLES: list[dict[str, Any]] = [
