@@ -14,6 +14,7 @@ import PIL.Image
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.driver import until
 from tests.browser.server import Host, serving
 from tests.browser.visitor import LOAD_MS
 
@@ -106,6 +107,61 @@ def test_no_style_passes_between_page_and_app_and_the_theme_is_the_pages(
         expect(run).to_have_css("background-color", "rgb(111, 220, 182)")
         page.locator("#digits").evaluate("element => element.setAttribute('theme', 'light')")
         expect(run).to_have_css("background-color", "rgb(11, 95, 74)")
+        assert complaints == []
+
+
+def test_an_element_works_by_keyboard_and_tells_its_page_of_answers_and_errors(
+    browser: Browser, host: Host, cases: Path
+):
+    host.sites["embedded"] = cases
+    with page_of(browser, viewport={"width": 390, "height": 800}) as (page, complaints):
+        page.goto(host.url("plain", "embedded", "__blank__"))
+        page.evaluate(
+            """async () => {
+              await import(new URL("onnxlet.js", location.href));
+              const made = ["kinds.html", "kinds.html"].map((src) => {
+                const element = document.createElement("onnxlet-app");
+                element.setAttribute("src", src);
+                return element;
+              });
+              const [kinds, lazy] = made;
+              lazy.setAttribute("loading", "lazy");
+              lazy.setAttribute("function", "words");
+              lazy.style.cssText = "display: block; margin-top: 3000px";
+              globalThis.heard = [];
+              kinds.addEventListener("error", ({ detail }) => heard.push([detail.name, detail.message]));
+              kinds.addEventListener("result", ({ detail }) => heard.push([detail.function, ...detail.results]));
+              document.body.append(...made);
+            }"""
+        )
+        kinds, lazy = (page.locator("onnxlet-app").nth(i) for i in (0, 1))
+        kinds.get_by_role("tab", name="Sketch").focus()
+        for _ in range(4):
+            page.keyboard.press("ArrowRight")
+        expect(kinds.get_by_role("tab", name="Words")).to_be_focused()
+        view = kinds.locator(".view:not([hidden])")
+        view.locator(".run").focus()
+        page.keyboard.press("Enter")
+        expect(view.locator(".field-error")).to_have_text("“Text” is still empty.")
+        expect(view.get_by_label("Text")).to_be_focused()
+        page.keyboard.type("typed")
+        view.locator(".run").focus()
+        page.keyboard.press("Enter")
+        expect(view.locator(".outputs")).to_contain_text("typed", timeout=LOAD_MS)
+        kinds.get_by_role("tab", name="Fail").click()
+        view.get_by_label("Text").fill("that")
+        view.locator(".run").click()
+        expect(view.locator(".error-message")).to_have_text("no use for that")
+        assert page.evaluate("heard") == [["words", "typed"], ["ValueError", "no use for that"]]
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= 390
+        assert lazy.evaluate("element => element.shadowRoot") is None
+        lazy.scroll_into_view_if_needed()
+        expect(lazy.locator(".view")).to_have_count(1)
+        expect(lazy.locator(".embed-status")).to_have_attribute("data-state", "ready")
+        assert len(page.workers) == 1
+        page.evaluate("document.querySelectorAll('onnxlet-app').forEach((element) => element.remove())")
+        until(page, lambda: not page.workers)
         assert complaints == []
 
 

@@ -67,7 +67,10 @@ export function mount(host, site, root, app) {
   }));
   /** @param {string} name @param {CallResult} answer */
   function told(name, answer) {
-    if ("error" in answer) return tell("error", new AppError(answer.error));
+    if ("error" in answer) {
+      if (answer.error.type !== "Stopped") tell("error", new AppError(answer.error)); // the visitor's own wish is no error
+      return;
+    }
     const results = answer.outputs.map((display) => returned(display, answer.buffers));
     tell("result", { function: name, results, timing: answer.timing });
   }
