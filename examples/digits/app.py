@@ -15,4 +15,4 @@ def classify(drawing: Annotated[Drawing, Field(stroke=22)]) -> Labels:
     return Labels.from_scores(shares[0], names="0123456789")
 
 
-app = App(classify, title="Digits", examples=["three.png", "seven.png", "zero.png"])
+app = App(classify, title="Digits", live=True, examples=["three.png", "seven.png", "zero.png"])

@@ -51,7 +51,8 @@ class App:
             a tuple or list (in order of parameters), or a dict (by parameter). For files: paths beside the app file.
             A mapping in place of a function's list gives each example a label of its own.
         files: paths of data files (or folders) that the app reads only while running, beside the app file.
-        live: run again at every change of an input.
+        live: run again at every change of an input; cameras and microphones stay open, and the function is called with
+            what they give as often as it answers.
         card: what the page tells of the model, or of several.
     Raises: InvalidInput: a declaration that makes no form; it says what is known.
     """

@@ -66,12 +66,12 @@ class View:
 
 @contextmanager
 def visiting(
-    browser: Browser, host: Host, site: Path, page: str, conditions: str = "iso", **options: Any
+    browser: Browser, host: Host, site: Path, page: str, conditions: str = "iso", init: str = "", **options: Any
 ) -> Iterator[Visitor]:
-    """Open a page of a site in a fresh profile."""
+    """Open a page of a site in a fresh profile; `init` is JavaScript that runs before the page's own."""
     host.sites["visited"] = site
     context = browser.new_context(service_workers="block", **options)
-    context.add_init_script(poverty.script(set(conditions.split("+"))) or ";")
+    context.add_init_script((poverty.script(set(conditions.split("+"))) or ";") + init)
     visitor = Visitor(context.new_page())
     visitor.page.goto(host.url(conditions, "visited", page))
     try:

@@ -7,6 +7,7 @@ import { t } from "./words.js";
 import { inputs } from "./widgets/input/index.js";
 
 /** @import { FunctionSchema, WireValue } from "./protocol.js" */
+/** @import { Flow } from "./widgets/widget.js" */
 
 /** @typedef {FunctionSchema["inputs"][number]} Field */
 
@@ -18,11 +19,11 @@ export class Form {
 
   /**
    * @param {FunctionSchema} schema
-   * @param {() => void} changed - called after the visitor changed a value
-   * @param {boolean} live - the app asks to run at every change
+   * @param {{changed: () => void, flows: (flow: Flow) => void, live: boolean}} options changed: called after the
+   *   visitor changed a value; flows: when live input begins; live: the app asks to run at every change
    */
-  constructor(schema, changed, live) {
-    this.#parts = schema.inputs.map((field) => part(field, changed));
+  constructor(schema, { changed, flows, live }) {
+    this.#parts = schema.inputs.map((field) => part(field, { changed, flows, live }));
     this.element = h("div", { class: "fields" }, ...this.#parts.map(({ element }) => element));
     /** One thing that is given in one gesture is an answer waiting to be asked for. */
     this.runsItself = live || (schema.inputs.length === 1 && GESTURES.has(schema.inputs[0]?.kind ?? ""));
@@ -84,10 +85,14 @@ export class Form {
   rest() {
     for (const { widget } of this.#parts) widget.rest?.();
   }
+
+  wake() {
+    for (const { widget } of this.#parts) widget.wake?.();
+  }
 }
 
-/** @param {Field} field @param {() => void} changed */
-function part(field, changed) {
+/** @param {Field} field @param {{changed: () => void, flows: (flow: Flow) => void, live: boolean}} options */
+function part(field, { changed, flows, live }) {
   const errorId = fresh("error");
   const wrong = h("p", { id: errorId, class: "field-error", hidden: true });
   /** @param {string} message */
@@ -101,6 +106,8 @@ function part(field, changed) {
   if (!make) throw new Error(`no input of kind "${field.kind}" (field "${field.name}"); known: ${Object.keys(inputs).join(", ")}`);
   const widget = make(field, {
     complain,
+    flows,
+    live,
     changed() {
       complain("");
       changed();

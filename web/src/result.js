@@ -16,6 +16,7 @@ import { count, duration, t } from "./words.js";
 export class Result {
   #fields;
   #body = h("div", { class: "result-body" });
+  #meter = h("span", { class: "live-meter" });
   /** Newest of what has grown, and how often that was in this run. @type {Interim | null} */
   #interim = null;
   #yields = 0;
@@ -27,7 +28,7 @@ export class Result {
     this.#fields = fields;
     const title = fresh("result");
     this.element = h("section", { class: "card result", "aria-labelledby": title, "aria-busy": "false" },
-      h("h2", { id: title, class: "eyebrow" }, t("result")), this.#body);
+      h("div", { class: "result-head" }, h("h2", { id: title, class: "eyebrow" }, t("result")), this.#meter), this.#body);
   }
 
   get isEmpty() {
@@ -44,6 +45,11 @@ export class Result {
     this.#yields = 0;
     this.#began = performance.now();
     this.#moves(live);
+  }
+
+  /** How fast live input is answered. @param {string} text */
+  meter(text) {
+    this.#meter.textContent = text;
   }
 
   /** @param {boolean} busy */
@@ -109,6 +115,7 @@ export class Result {
     const { element, summary } = showResult(this.#fields, outputs, buffers, note);
     const old = this.#body.querySelector(".outputs");
     if (old && this.#moving) carry(old, element);
+    for (const player of this.#body.querySelectorAll("audio")) URL.revokeObjectURL(player.src);
     this.#body.replaceChildren(element);
     return summary;
   }

@@ -14,6 +14,8 @@ import { bytes, bytesOf, count, duration, language, loadedFile, named, percent, 
 /** @type {BackendChoice[]} */
 const choices = ["auto", "webgpu", "wasm", "python"];
 
+const MOST_TIMINGS = 1000; // a live page runs for hours
+
 export class StatusPanel {
   #chip = byId("status");
   #text = byId("status-text");
@@ -125,6 +127,7 @@ export class StatusPanel {
   /** @param {Timing} timing */
   ran(timing) {
     this.#timings.push(timing);
+    if (this.#timings.length > MOST_TIMINGS) this.#timings.splice(1, 1); // the first is a figure of its own
     this.#drawRuns();
     void this.#refresh();
   }

@@ -2,19 +2,22 @@
  * One function of an app on the page: its form, its examples, its result, and when it runs.
  *
  * A run uses what the form holds when it starts. While the model loads, a click waits; while a run goes on, a change waits
- * and only the latest counts.
+ * and only the latest counts. In a live app every change is a run, and cameras and microphones are asked about all the time.
  */
 
 import { append, button, h, icon } from "./dom.js";
 import { exampleBuffers, exampleButtons } from "./examples.js";
 import { Form } from "./form.js";
+import { Live } from "./live.js";
 import { Result } from "./result.js";
 import { t } from "./words.js";
 
 /** @import { Client } from "./client.js" */
-/** @import { AppError, CallResult, ClientEvents, Example, FunctionSchema, Interim, Timing } from "./protocol.js" */
+/** @import { AppError, CallResult, ClientEvents, Example, FunctionSchema, Timing, WireValue } from "./protocol.js" */
 
 const DEBOUNCE_MS = 350; // between the strokes of one drawing
+const LIVE_MS = 60; // between two runs of a live app that changes without end
+const NEWS_MS = 700; // a screen reader hears of what moves when it rests, and the panel draws it no more often
 const PATIENCE_MS = 300; // shorter runs come and go without a Stop button
 
 export class View {
@@ -25,9 +28,13 @@ export class View {
   #form;
   /** @type {ClientEvents["status"]["state"]} */
   #state = "starting";
-  #running = false;
+  #running = 0; // calls that have not answered
   #waiting = false;
   #timer = 0;
+  #news = 0;
+  #told = 0;
+  #isLive;
+  #live;
   #runLabel = h("span", {}, t("run"));
   #run = h("button", { type: "submit", class: "button primary run" }, icon("play"), this.#runLabel);
   #stop = button({ class: "button stop", hidden: true, onclick: () => this.#halt() }, icon("stop"), t("stop"));
@@ -44,7 +51,15 @@ export class View {
     this.#client = client;
     this.#root = root;
     this.#hooks = hooks;
-    this.#form = new Form(schema, () => this.#changed(), live);
+    this.#result = new Result(schema.outputs);
+    this.#isLive = live;
+    this.#live = new Live({
+      ready: async () => !("error" in (await client.start())),
+      ask: () => this.#askLive(),
+      meter: (text) => this.#result.meter(text),
+      changed: () => this.#liveChanged(),
+    });
+    this.#form = new Form(schema, { changed: () => this.#changed(), flows: (flow) => this.#live.begin(flow), live });
     const form = h("form", { class: "card form", novalidate: true, "aria-label": schema.title || schema.name },
       h("h2", { class: "eyebrow" }, t("input")),
       intro && schema.doc && h("p", { class: "doc", dir: "auto" }, schema.doc),
@@ -54,16 +69,17 @@ export class View {
       event.preventDefault();
       void this.run();
     });
-    this.#result = new Result(schema.outputs);
-    this.element = h("div", { class: "view" });
+    this.element = h("div", { class: live ? "view live" : "view" });
     const tries = examples.length ? exampleButtons(examples, schema, root, (one) => void this.#try(one)) : null;
     append(this.element, form, tries, this.#result.element);
     this.#result.empty(false);
+    if (live) new IntersectionObserver(([entry]) => this.#live.pause("away", !entry?.isIntersecting)).observe(this.element);
   }
 
   /** Runs with what the form holds, now or as soon as the model is ready. */
   async run() {
     clearTimeout(this.#timer);
+    this.#timer = 0;
     this.#waiting = false;
     const given = await this.#form.collect();
     if (!given) return this.#mark();
@@ -72,21 +88,45 @@ export class View {
       if (this.#state === "failed") this.#hooks.restart();
       return this.#mark();
     }
-    this.#running = true;
-    this.#result.begin(false);
+    await this.#ask(given);
+    if (this.#waiting && this.#state === "ready") await this.run();
+  }
+
+  /** @param {{inputs: (WireValue | null)[], buffers: Uint8Array[]}} given */
+  async #ask({ inputs, buffers }) {
+    this.#running += 1;
+    this.#result.begin(this.#isLive);
     this.#mark();
     const patience = setTimeout(() => (this.#stop.hidden = false), PATIENCE_MS);
-    const grown = (/** @type {Interim} */ interim) => this.#result.grow(interim);
-    const answer = await this.#client.call(this.#schema.name, given.inputs, given.buffers, grown);
+    const answer = await this.#client.call(this.#schema.name, inputs, buffers, (interim) => this.#result.grow(interim));
     clearTimeout(patience);
-    this.#running = false;
+    this.#running -= 1;
     this.#show(answer);
-    if (this.#waiting && this.#state === "ready") await this.run();
+    return answer;
+  }
+
+  /** One of many runs on live input. @returns {Promise<boolean>} whether there is sense in the next one */
+  async #askLive() {
+    const given = await this.#form.collect();
+    if (!given) return false;
+    const answer = await this.#ask(given);
+    if (!this.#live.on && this.#waiting) void this.run(); // somebody chose an example meanwhile
+    return !("error" in answer) || answer.error.type === "Stopped"; // another backend goes on
+  }
+
+  #liveChanged() {
+    this.#run.hidden = this.#live.on;
+    this.#hooks.say(t(this.#live.on ? "live_on" : "live_off"));
+    const focused = this.element.contains(document.activeElement);
+    this.#mark();
+    if (this.#live.on) this.#stop.focus(); // the button that began it has gone
+    else if (focused) this.#run.focus();
   }
 
   /** @param {ClientEvents["status"]} event */
   state({ state, error }) {
     const was = this.#state;
+    if (state === "starting") this.#live.renew();
     this.#state = state === "running" ? "ready" : state;
     if (error && !this.#running) this.fail(error);
     else if (was === "failed" || this.#result.isEmpty) this.#result.empty(this.#state === "ready");
@@ -114,23 +154,35 @@ export class View {
 
   /** @param {boolean} visible */
   show(visible) {
+    if (this.element.hidden === !visible) return;
     this.element.hidden = !visible;
-    if (!visible) this.#form.rest();
+    if (visible) this.#form.wake();
+    else this.#form.rest();
   }
 
   /** @param {CallResult} answer */
   #show(answer) {
     this.#hooks.answered?.(answer);
     if ("error" in answer) {
-      if (answer.error.type === "Stopped") this.#stopped();
-      else this.fail(answer.error);
+      if (answer.error.type !== "Stopped") this.fail(answer.error);
+      else if (!this.#live.on) this.#stopped();
       return this.#mark();
     }
     const summary = this.#result.show(answer);
     this.#mark();
+    if (!this.#isLive) this.#result.reveal(); // it would pull the pad from under the pen
+    if (!this.#live.on) this.#tell(summary);
+    if (this.#isLive && performance.now() - this.#told < NEWS_MS) return;
+    this.#told = performance.now();
     this.#hooks.ran(answer.timing);
-    this.#hooks.say(t("done", { summary }));
-    this.#result.reveal();
+  }
+
+  /** To screen readers. @param {string} summary */
+  #tell(summary) {
+    clearTimeout(this.#news);
+    const say = () => this.#hooks.say(t("done", { summary }));
+    if (this.#isLive) this.#news = setTimeout(say, NEWS_MS);
+    else say();
   }
 
   #stopped() {
@@ -140,16 +192,18 @@ export class View {
   }
 
   #changed() {
-    if (!this.#form.runsItself) return;
+    if (!this.#form.runsItself || this.#live.on) return;
+    if (this.#isLive && this.#timer) return; // it will take the latest
     clearTimeout(this.#timer);
     this.#timer = setTimeout(async () => {
+      this.#timer = 0;
       if (await this.#form.complete()) await this.run();
       else {
         this.#waiting = false;
         this.#result.empty(this.#state === "ready");
         this.#mark();
       }
-    }, DEBOUNCE_MS);
+    }, this.#isLive ? LIVE_MS : DEBOUNCE_MS);
   }
 
   /** @param {Example} example */
@@ -164,15 +218,17 @@ export class View {
 
   #halt() {
     this.#waiting = false;
+    if (this.#live.on) return this.#live.end();
     void this.#client.stop();
   }
 
   /** Shows what is going on. */
   #mark() {
     const loading = this.#waiting && !this.#running;
-    this.#runLabel.textContent = this.#running ? t("working") : loading ? t("run_queued") : t("run");
-    this.#run.classList.toggle("busy", this.#running || loading);
-    if (!this.#running) this.#stop.hidden = true;
-    this.#result.busy(this.#running);
+    const running = this.#running > 0;
+    this.#runLabel.textContent = running ? t("working") : loading ? t("run_queued") : t("run");
+    this.#run.classList.toggle("busy", running || loading);
+    if (!running || this.#live.on) this.#stop.hidden = !this.#live.on;
+    this.#result.busy(running);
   }
 }

@@ -25,13 +25,17 @@ class Audio:
     `repaired` counts them: one bad sample must not turn a model's whole answer into NaN. Samples beyond -1 .. 1 are
     legal and kept.
 
+    A live microphone comes in pieces, one after the other and every sample once: `start_s` says where in the recording
+    a piece begins. It is 0 for the first piece, and for all sound that is whole.
+
     Args:
         samples: float [n] (mono) or [channels, n], at least one sample, full scale is -1 .. 1.
         sample_rate_hz: at least 1.
+        start_s: seconds of the recording before the first sample.
     Raises: InvalidInput: no samples, integers, another shape, or a rate below 1.
     """
 
-    def __init__(self, samples: Any, sample_rate_hz: int) -> None:
+    def __init__(self, samples: Any, sample_rate_hz: int, *, start_s: float = 0.0) -> None:
         array = np.asarray(samples)
         if array.dtype.kind != "f":
             raise InvalidInput(f"Audio: expected float samples, got {array.dtype}; divide integers by their full scale")
@@ -50,6 +54,7 @@ class Audio:
             warnings.warn(f"{self.repaired} of {array.size} samples are not finite; they are set to 0", stacklevel=2)
         self.samples: Array = array
         self.sample_rate_hz = int(sample_rate_hz)
+        self.start_s = float(start_s)
         self.source: bytes | None = None
         self.name = ""
 
@@ -82,14 +87,16 @@ class Audio:
 
     def mono(self) -> Audio:
         """The mean of the channels, samples [n]."""
-        return self if self.samples.ndim == 1 else Audio(self.samples.mean(axis=0), self.sample_rate_hz)
+        if self.samples.ndim == 1:
+            return self
+        return Audio(self.samples.mean(axis=0), self.sample_rate_hz, start_s=self.start_s)
 
     def resample(self, sample_rate_hz: int) -> Audio:
         """The same sound at another rate, low-passed so that nothing aliases; see `media.resample`."""
         if sample_rate_hz == self.sample_rate_hz:
             return self
         out = resample(np.atleast_2d(self.samples), self.sample_rate_hz, sample_rate_hz)
-        return Audio(out, sample_rate_hz)
+        return Audio(out, sample_rate_hz, start_s=self.start_s)
 
     def to_wav(self, bits: int = 16) -> bytes:
         """A WAV file: bits 16 (integers, clipped to full scale) or 32 (floats, exact)."""

@@ -14,14 +14,14 @@ __all__ = ["OPTIONS", "Choice", "Field", "Number", "Tensor", "Text"]
 
 # What each kind of input can be told; "label" goes with all of them.
 OPTIONS: dict[str, tuple[str, ...]] = {
-    "image": ("sources",),
+    "image": ("sources", "frame_px"),
     "drawing": ("width", "height", "stroke", "ink", "paper"),
     "text": ("lines", "placeholder", "max_length", "format"),
     "number": ("min", "max", "step", "integer", "slider"),
     "toggle": (),
     "choice": ("choices",),
     "file": ("accept", "max_bytes"),
-    "audio": ("sample_rate", "sources"),
+    "audio": ("sample_rate", "sources", "chunk_s"),
     "table": ("columns",),
     "tensor": ("dtype", "shape"),
 }
@@ -32,9 +32,11 @@ class Field:
 
     Args:
         label: what the form calls it; the parameter's name otherwise.
-        options: as the kind takes them: Image ``sources`` ("upload", "camera"); Drawing ``width``, ``height``,
+        options: as the kind takes them: Image ``sources`` ("upload", "camera"), ``frame_px`` (the longer side of a live
+            camera's frames; 640); Drawing ``width``, ``height``,
             ``stroke`` (pixels), ``ink``, ``paper`` (grey levels); File ``accept`` (like HTML's), ``max_bytes``;
-            Audio ``sample_rate`` (Hz; what comes is resampled to it), ``sources`` ("upload", "microphone");
+            Audio ``sample_rate`` (Hz; what comes is resampled to it), ``sources`` ("upload", "microphone"), ``chunk_s``
+            (how much a live microphone hears before the function is called, seconds; 0.5);
             Table ``columns`` (names that must be there).
     """
 

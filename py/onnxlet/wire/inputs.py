@@ -165,7 +165,8 @@ def _audio(param: Param, wire: Wire, buffers: Buffers) -> Audio:
         if channels < 1 or len(data) % (4 * channels):
             raise InvalidInput(f"expected whole frames of {channels} float32 samples, got {len(data)} bytes")
         samples = np.frombuffer(data, "<f4").reshape(-1, channels).T
-        audio = Audio(samples, _get(wire, "sample_rate", int, float))
+        start_s = _get(wire, "start_s", int, float) if "start_s" in wire else 0
+        audio = Audio(samples, _get(wire, "sample_rate", int, float), start_s=start_s)
     else:
         audio = Audio.open(_bytes(wire, buffers), _name(wire))
     rate = param.options.get("sample_rate")

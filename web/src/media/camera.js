@@ -1,8 +1,11 @@
-/** A viewfinder that opens in the form and gives one picture, as a PNG file. */
+/** A viewfinder that opens in the form: it gives one picture, as a PNG file, or stays open and gives one after the other. */
 
 import { button, h, icon } from "../dom.js";
 import { t } from "../words.js";
 import { closeDevice, openDevice } from "./devices.js";
+import { Frames } from "./frames.js";
+
+/** @import { InputContext } from "../widgets/widget.js" */
 
 /**
  * @param {(file: File) => void} taken
@@ -46,4 +49,43 @@ export function camera(taken, complain) {
   }
 
   return { element, open, close };
+}
+
+/**
+ * The same, staying open: each frame may be taken.
+ * @param {number} side - the longer one of what is taken, pixels
+ * @param {InputContext} context
+ * @param {(open: boolean) => void} changed
+ */
+export function liveCamera(side, context, changed) {
+  /** @type {Frames | null} */
+  let frames = null;
+  const video = h("video", { class: "picture", playsinline: true, muted: true, autoplay: true });
+  const element = h("div", { class: "viewfinder", hidden: true }, video);
+
+  async function open() {
+    if (frames) return;
+    const opened = await Frames.open(video, side, () => {
+      close();
+      context.complain(t("device_gone", { device: t("device_camera") }));
+    });
+    if (typeof opened === "string") return context.complain(opened);
+    show(opened);
+    void opened.closed.then(() => show(null));
+    context.complain("");
+    context.flows(opened);
+  }
+
+  function close() {
+    frames?.close();
+  }
+
+  /** @param {Frames | null} now */
+  function show(now) {
+    frames = now;
+    element.hidden = !now;
+    changed(Boolean(now));
+  }
+
+  return { element, open, close, take: () => frames && frames.take(), running: () => frames !== null };
 }

@@ -1,9 +1,11 @@
 /**
  * Sound: a file or a recording. A WAV file goes to Python as it is; other formats are decoded by the browser, which is
- * the only decoder here, at 48 kHz, so that Python's resampler sees all that was there.
+ * the only decoder here, at 48 kHz, so that Python's resampler sees all that was there. Where the app is live, the
+ * microphone stays open, and what it heard goes there piece by piece.
  */
 
 import { button, h, icon } from "../../dom.js";
+import { liveMicrophone } from "../../media/microphone.js";
 import { Recorder } from "../../media/recorder.js";
 import { encodeWav } from "../../media/wav.js";
 import { duration, t } from "../../words.js";
@@ -19,12 +21,15 @@ export function audio(field, context) {
   const recorder = new Recorder();
   const label = h("span", {}, t("record"));
   const record = button({ onclick: () => void (recorder.running ? finish() : begin()) }, icon("microphone"), label);
+  const live = liveMicrophone(field.options, context, (open) => (box.element.hidden = open));
+  const listen = button({ onclick: () => void live.open() }, icon("microphone"), t("microphone_live"));
+  let asleep = false; // the microphone goes on when the form is seen again
   const box = new FileBox(context, {
     symbol: "microphone",
     prompt: "drop_audio",
     choose: "choose_audio",
     accept: "audio/*",
-    extras: sources.includes("microphone") ? [record] : [],
+    extras: sources.includes("microphone") ? [context.live ? listen : record] : [],
     shown(file) {
       samples = null;
       if (file) box.preview.replaceChildren(player(file), fileLine(file));
@@ -63,19 +68,34 @@ export function audio(field, context) {
   }
 
   return {
-    element: box.element,
+    element: h("div", {}, live.element, box.element),
     async value() {
+      const heard = live.take();
+      if (heard) return heard;
       if (samples || !box.file) return samples;
       return (await isWav(box.file)) ? fileValue("audio", box.file) : decodeSound(box.file);
     },
     set(wire, buffers) {
       rest();
+      live.close();
       if (wire.encoding !== "f32") return box.set(fileOf(wire, buffers));
       const data = /** @type {Uint8Array} */ (buffers[wire.buffer ?? -1]).slice();
       show(new Float32Array(data.buffer), wire.sample_rate, wire.channels);
     },
-    take: (file) => (/^(audio|video)\//.test(file.type) || /\.wav$/i.test(file.name) ? box.take(file) : false),
-    rest,
+    take(file) {
+      if (!/^(audio|video)\//.test(file.type) && !/\.wav$/i.test(file.name)) return false;
+      live.close();
+      return box.take(file);
+    },
+    rest() {
+      rest();
+      asleep = live.running();
+      live.close();
+    },
+    wake() {
+      if (asleep) void live.open();
+      asleep = false;
+    },
   };
 }
 

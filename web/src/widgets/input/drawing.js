@@ -14,7 +14,7 @@ const BACKING = 640; // pixels along the longer side: sharp on every screen, sma
 
 /** @type {import("../widget.js").MakeInput} */
 export function drawing(field, context) {
-  const pad = new Pad(field.options, context.changed);
+  const pad = new Pad(field.options, context.changed, context.live);
   return {
     element: pad.element,
     async value() {
@@ -43,6 +43,7 @@ class Pad {
   /** A picture in the place of strokes. @type {import("../widget.js").Given | null} */
   background = null;
   #changed;
+  #live;
   #scale;
   #ink;
   #paper;
@@ -56,8 +57,13 @@ class Pad {
   #undo = button({ class: "button quiet", disabled: true, onclick: () => this.#back() }, icon("undo"), t("undo"));
   #clear = button({ class: "button quiet", disabled: true, onclick: () => this.#wipe() }, icon("clear"), t("clear"));
 
-  /** @param {Record<string, any>} options - of the form's field @param {() => void} changed */
-  constructor(options, changed) {
+  /**
+   * @param {Record<string, any>} options - of the form's field
+   * @param {() => void} changed
+   * @param {boolean} live - whether a change in the middle of a stroke counts
+   */
+  constructor(options, changed, live) {
+    this.#live = live;
     this.width = Number(options.width ?? 280);
     this.height = Number(options.height ?? 280);
     this.#size = Number(options.stroke ?? Math.max(this.width, this.height) / 14);
@@ -133,6 +139,7 @@ class Pad {
       this.#current.points.push(Math.round(x * 100) / 100, Math.round(y * 100) / 100);
     }
     this.#paint();
+    if (this.#live) this.#changed();
   }
 
   #up() {

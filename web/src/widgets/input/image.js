@@ -1,13 +1,16 @@
 /**
  * A picture: chosen, dropped, pasted or taken with the camera. It goes to Python as the file it is; decoding is Python's,
- * so that the page and the server see the same pixels.
+ * so that the page and the server see the same pixels. Where the app is live, the camera stays open, and its newest frame
+ * goes there as pixels.
  */
 
-import { camera } from "../../media/camera.js";
+import { camera, liveCamera } from "../../media/camera.js";
 import { button, h, icon } from "../../dom.js";
 import { t } from "../../words.js";
 import { FileBox, fileLine, fileOf, fileValue } from "./file-box.js";
 import { paintRgba } from "../picture.js";
+
+const FRAME_PX = 640; // more than most models look at, and little enough to copy many times a second
 
 /** @type {import("../widget.js").MakeInput} */
 export function image(field, context) {
@@ -15,7 +18,10 @@ export function image(field, context) {
   let pixels = null; // an example given as pixels, not as a file
   const sources = field.options.sources ?? ["upload", "camera"];
   const viewfinder = camera((file) => box.take(file), context.complain);
-  const shoot = button({ onclick: () => viewfinder.open() }, icon("camera"), t("camera"));
+  const live = liveCamera(field.options.frame_px ?? FRAME_PX, context, (open) => (box.element.hidden = open));
+  let asleep = false; // the camera goes on when the form is seen again
+  const open = () => (context.live ? live.open() : viewfinder.open());
+  const shoot = button({ onclick: () => void open() }, icon("camera"), t(context.live ? "camera_live" : "camera"));
   const box = new FileBox(context, {
     symbol: "camera",
     prompt: "drop_image",
@@ -28,12 +34,13 @@ export function image(field, context) {
     },
   });
   return {
-    element: h("div", {}, viewfinder.element, box.element),
+    element: h("div", {}, viewfinder.element, live.element, box.element),
     async value() {
-      return pixels ?? (box.file && fileValue("image", box.file));
+      return live.take() ?? pixels ?? (box.file && fileValue("image", box.file));
     },
     set(wire, buffers) {
       viewfinder.close();
+      live.close();
       if (wire.encoding !== "rgba") return box.set(fileOf(wire, buffers));
       const data = /** @type {Uint8Array} */ (buffers[wire.buffer ?? -1]);
       box.set(null);
@@ -41,8 +48,20 @@ export function image(field, context) {
       box.preview.replaceChildren(paintRgba(data, wire.width, wire.height));
       pixels = { wire: { ...wire, buffer: 0 }, buffers: [data] };
     },
-    take: (file) => (file.type.startsWith("image/") ? box.take(file) : false),
-    rest: () => viewfinder.close(),
+    take(file) {
+      if (!file.type.startsWith("image/")) return false;
+      live.close();
+      return box.take(file);
+    },
+    rest() {
+      viewfinder.close();
+      asleep = live.running();
+      live.close();
+    },
+    wake() {
+      if (asleep) void live.open();
+      asleep = false;
+    },
   };
 }
 

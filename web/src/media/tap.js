@@ -1,0 +1,45 @@
+/**
+ * Every sample of the microphone, block by block. An AudioWorklet hands them over; the browser's compressing MediaRecorder
+ * would change what the model hears.
+ */
+
+import { closeDevice, openDevice } from "./devices.js";
+
+const untouched = { channelCount: 1, echoCancellation: false, noiseSuppression: false, autoGainControl: false };
+
+/**
+ * @param {(block: Float32Array, rate: number) => void} heard
+ * @param {{rate?: number, unplugged?: () => void}} [options] rate: Hz, where the browser can; else the device's own
+ * @returns {Promise<{rate: number, close: () => Promise<void>} | {refused: string}>}
+ */
+export async function openTap(heard, { rate, unplugged = () => {} } = {}) {
+  const opened = await openDevice("microphone", { audio: untouched });
+  if ("refused" in opened) return opened;
+  const { stream } = opened;
+  for (const track of stream.getAudioTracks()) track.addEventListener("ended", unplugged);
+  const { context, source } = listen(stream, rate);
+  let open = true;
+  await context.audioWorklet.addModule(new URL("./recorder-worklet.js", import.meta.url));
+  const tap = new AudioWorkletNode(context, "tap", { numberOfOutputs: 0 });
+  tap.port.onmessage = ({ data }) => {
+    if (open) heard(data, context.sampleRate); // not what was still under way at the end
+  };
+  source.connect(tap);
+  const close = () => {
+    open = false;
+    closeDevice(stream);
+    return context.close();
+  };
+  return { rate: context.sampleRate, close };
+}
+
+/** @param {MediaStream} stream @param {number} [rate] */
+function listen(stream, rate) {
+  try {
+    const context = new AudioContext(rate ? { sampleRate: rate } : {});
+    return { context, source: context.createMediaStreamSource(stream) };
+  } catch {
+    const context = new AudioContext(); // some browsers convert no rates here
+    return { context, source: context.createMediaStreamSource(stream) };
+  }
+}
