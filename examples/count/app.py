@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 import onnxlet
-from onnxlet import App, Image, InferenceSession, Mask, Number, Table
+from onnxlet import App, Image, InferenceSession, Mask, ModelCard, Number, Table
 
 
 def labels_type(mask, *, connectivity=4):
@@ -85,6 +85,13 @@ def count(
 app = App(
     count,
     title="Count things",
-    description="Separate things in a picture, counted by a graph with a Python operator in its middle.",
+    description="How many separate things lie in a picture, and how large is each? "
+    "A graph finds what is darker or brighter than its surroundings; an operator in its middle is a Python function.",
     examples=[("coins.png", "brighter", 0.08, 60), ("dots.png", "darker", 0.15, 20)],
+    card=ModelCard(
+        "Local contrast and connected components",
+        source="written by model.py, not trained",
+        licence="Apache-2.0",
+        limits="Things that touch count as one, and shadows count too: set contrast and the smallest size.",
+    ),
 )
