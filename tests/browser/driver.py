@@ -158,6 +158,9 @@ def _same_labels(mine: dict[str, Any], theirs: dict[str, Any], _: Any, floats_db
     if mine["kind"] == "boxes":
         corners = [np.reshape([item["box"] for item in value["items"]], (-1, 4)) for value in (mine, theirs)]
         np.testing.assert_allclose(*corners, atol=0.01)
+    if mine["kind"] == "spans":
+        places = [[(i["start"], i["end"], i["word"]) for i in value["items"]] for value in (mine, theirs)]
+        assert (mine["text"], places[0]) == (theirs["text"], places[1])
 
 
 def _same_tensors(mine: dict[str, Any], theirs: dict[str, Any], buffers: Any, floats_db: float) -> None:
@@ -208,6 +211,7 @@ def _without_buffer(value: dict[str, Any]) -> dict[str, Any]:
 _SAME = {
     "labels": _same_labels,
     "boxes": _same_labels,
+    "spans": _same_labels,
     "tensor": _same_tensors,
     "image": _same_pictures,
     "mask": _same_pictures,
