@@ -1,4 +1,4 @@
-"""Tasks on texts in the page: the native answers, by ONNX Runtime Web and by Python alone; spans marked in their text."""
+"""Tasks on texts in the page: the native answers, by ONNX Runtime Web and by Python alone; spans marked in texts."""
 
 import re
 import shutil

@@ -16,7 +16,14 @@ pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from onnxlet import InferenceSession, InvalidInput, Labels, Spans, Tokenizer  # noqa: E402 (after what is skipped)
-from onnxlet.tasks import MaskFiller, TextClassifier, TokenClassifier, ZeroShotClassifier  # noqa: E402
+from onnxlet.tasks import (  # noqa: E402
+    EmbeddingClassifier,
+    FeatureExtractor,
+    MaskFiller,
+    TextClassifier,
+    TokenClassifier,
+    ZeroShotClassifier,
+)
 from onnxlet_build.sources import export  # noqa: E402
 from tests.build.text_models import LONG, TEXTS, save  # noqa: E402
 
@@ -268,3 +275,28 @@ def test_a_tokenizer_without_a_mask_fills_no_gaps(make: Make, tmp_path: Path) ->
     (tmp_path / "tokenizer.json").write_text(json.dumps(spec))
     with pytest.raises(InvalidInput, match="the tokenizer has no mask token"):
         MaskFiller(made.session, Tokenizer(tmp_path))
+
+
+def test_the_nearest_label_is_chosen_by_vectors(tmp_path: Path) -> None:
+    """Against cosines that transformers' own model gives."""
+    import torch
+
+    folder = save(tmp_path, "Model", {})
+    extractor = FeatureExtractor(InferenceSession(export(folder, "model.onnx").data), Tokenizer(folder))
+    choose = EmbeddingClassifier(extractor)
+    words, model = transformers.AutoTokenizer.from_pretrained(folder), transformers.AutoModel.from_pretrained(folder)
+    labels = ["cities", "mail", "nobody"]
+
+    def vector(text: str) -> Any:
+        with torch.no_grad():
+            mean = model(**words(text, return_tensors="pt")).last_hidden_state[0].mean(0)
+        return mean / mean.norm()
+
+    for text in TEXTS[:3]:
+        cosines = torch.stack([vector(f"This example is {label}.") for label in labels]) @ vector(text)
+        shares = dict(zip(labels, (20 * cosines).softmax(0).tolist(), strict=True))
+        got = choose(text, ", ".join(labels))
+        assert [label for label, _ in got.items] == sorted(labels, key=shares.__getitem__, reverse=True)
+        np.testing.assert_allclose([score for _, score in got.items], sorted(shares.values())[::-1], atol=CLOSE)
+    with pytest.raises(InvalidInput, match="expected an extractor with normalize=True"):
+        EmbeddingClassifier(FeatureExtractor(extractor._model.session, extractor._model.tokenizer, normalize=False))

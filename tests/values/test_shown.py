@@ -15,7 +15,7 @@ from onnxlet.dtypes import DataType, Narrow
 from onnxlet.errors import InvalidInput
 from onnxlet.form import Output
 from onnxlet.media.npy import read_npy
-from onnxlet.values import Audio, Box, Boxes, Image, Json, Labels, Mask, Table
+from onnxlet.values import Audio, Box, Boxes, Image, Json, Labels, Mask, Span, Spans, Table
 from onnxlet.values.json_text import to_text
 from onnxlet.wire import encode
 
@@ -257,6 +257,37 @@ def test_masks_are_scaled_to_their_picture() -> None:
     assert shown(Mask(np.array([[0, 0.5, 1]])))[1] == [bytes([0, 128, 255])]
     with pytest.raises(InvalidInput, match=r"expected \[H, W\], got \[1, 2, 2\]"):
         Mask(np.zeros((1, 2, 2)))
+
+
+# ----------------------------------------------------------------------------------------------- highlighted text
+
+
+def test_passages_cross_with_their_places_in_code_points() -> None:
+    text = "\U0001f3d4 Zürich, 東京"
+    wire, buffers = shown(Spans(text, [("LOC", 0.75, 2, 8), Span("LOC", 0.5, 10, 12, "Tokyo"), ("", 0.25, 0, 0)]))
+    assert wire["kind"] == "spans"
+    assert wire["text"] == text
+    assert wire["items"] == [
+        {"label": "LOC", "score": 0.75, "start": 2, "end": 8, "word": "Zürich"},
+        {"label": "LOC", "score": 0.5, "start": 10, "end": 12, "word": "Tokyo"},
+        {"label": "", "score": 0.25, "start": 0, "end": 0, "word": ""},
+    ]
+    assert buffers == []
+    assert shown(Spans("", []), "spans")[0]["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "items", "said"),
+    [
+        ("abc", [("A", 1.0, 2, 4)], r'item 0 \("A"\) goes from 2 to 4, expected 0 <= start <= end <= 3'),
+        ("abc", [("A", 1.0, 0, 1), ("B", 1.0, 2, 1)], r'item 1 \("B"\) goes from 2 to 1'),
+        ("abc", [("A", math.nan, 0, 1)], r'the score of item 0 \("A"\) is NaN'),
+        (b"abc", [], "expected the text as a str, got bytes"),
+    ],
+)
+def test_passages_outside_their_text_are_a_sentence(text: Any, items: Any, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        Spans(text, items)
 
 
 # ------------------------------------------------------------------------------------------------ other values

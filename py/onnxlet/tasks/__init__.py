@@ -23,12 +23,13 @@ from .text_classification import TextClassifier
 from .text_reading import Line, TextReader
 from .token_classification import TokenClassifier
 from .voice_activity import SpeechEvent, VoiceActivityDetector, VoiceStream
-from .zero_shot import ZeroShotClassifier
+from .zero_shot import EmbeddingClassifier, ZeroShotClassifier
 
 __all__ = [
     "HEADS",
     "AudioClassifier",
     "BackgroundRemover",
+    "EmbeddingClassifier",
     "Feature",
     "FeatureExtractor",
     "FileType",
