@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from onnxlet import App, Field, InferenceSession, Labels, ModelCard, Table
+from onnxlet import App, Field, InferenceSession, Labels, ModelCard, Table, Text
 from onnxlet.tasks import TabularPredictor, feature_form, read_features
 
 FEATURES = read_features("features.json")
@@ -17,7 +17,11 @@ forest = TabularPredictor(InferenceSession("forest.onnx"), features=FEATURES, la
 @feature_form(FEATURES)
 def diagnose(
     row: dict,
-) -> tuple[str, Annotated[Labels, Field(label="LightGBM")], Annotated[Labels, Field(label="Random forest")]]:
+) -> tuple[
+    Annotated[str, Text(label="Verdict")],
+    Annotated[Labels, Field(label="LightGBM")],
+    Annotated[Labels, Field(label="Random forest")],
+]:
     """Choose the measures of a tumour's cell nuclei; the worst radius is the mean of the three largest, and so on."""
     boosted, grown = lightgbm(row), forest(row)
     verdict = f"Both say {boosted.best}." if boosted.best == grown.best else "The models disagree."
@@ -34,13 +38,14 @@ def diagnose_many(table: Annotated[Table, Field(columns=[feature.name for featur
 def patient(diagnosis: str) -> tuple:
     """The measures of the first patient with this diagnosis, whom the models were not trained on."""
     row = PATIENTS.column("found by doctors").index(diagnosis)
-    return tuple(PATIENTS.numeric([feature.name for feature in FEATURES])[row].round(4).tolist())
+    return tuple(float(PATIENTS.column(feature.name)[row]) for feature in FEATURES)
 
 
 app = App(
     diagnose,
     diagnose_many,
     title="Diagnosis",
+    live=True,
     description="Is a tumour benign? Two models answer from eight measures of its cell nuclei, side by side. "
     "This shows how such models answer and is no medical device.",
     examples={

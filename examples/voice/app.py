@@ -4,7 +4,7 @@ from typing import Annotated
 
 from picture import draw
 
-from onnxlet import App, Audio, Field, Image, InferenceSession, ModelCard, Number, Table
+from onnxlet import App, Audio, Field, Image, InferenceSession, ModelCard, Number, Table, Text
 from onnxlet.tasks import VoiceActivityDetector
 
 detector = VoiceActivityDetector(InferenceSession("silero-vad.onnx"))
@@ -12,14 +12,18 @@ detector = VoiceActivityDetector(InferenceSession("silero-vad.onnx"))
 
 def listen(
     sound: Audio, threshold: Annotated[float, Number(min=0.05, max=0.95, step=0.05)] = 0.5
-) -> tuple[str, Annotated[Image, Field(label="Sound, with speech shaded, and how likely it is speech")], Table]:
+) -> tuple[
+    Annotated[str, Text(label="Speech")],
+    Annotated[Image, Field(label="The sound, speech shaded, and how likely it is speech")],
+    Annotated[Table, Field(label="From and to, in seconds")],
+]:
     """Where in this sound does somebody speak?"""
     probabilities = detector.probabilities(sound)
     speech = detector.segments(sound, probabilities, threshold)
     spoken_s = sum(end_s - start_s for start_s, end_s in speech)
-    found = f"Speech in {spoken_s:.1f} of {sound.duration_s:.1f} seconds." if speech else "Nobody speaks here."
+    found = f"Somebody speaks in {spoken_s:.1f} of {sound.duration_s:.1f} seconds." if speech else "Nobody speaks here."
     rows = [[number, f"{start_s:.2f}", f"{end_s:.2f}"] for number, (start_s, end_s) in enumerate(speech, 1)]
-    return found, draw(sound, probabilities, speech), Table(["speech", "from (s)", "to (s)"], rows)
+    return found, draw(sound, probabilities, speech), Table(["speech", "from", "to"], rows)
 
 
 app = App(

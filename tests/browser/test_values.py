@@ -17,7 +17,7 @@ def python(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield page_python
 
 
-@pytest.mark.parametrize("name", ["app", "wire", "images", "resize", "audio", "tables", "shown"])
+@pytest.mark.parametrize("name", ["app", "wire", "images", "resize", "audio", "sound_features", "tables", "shown"])
 def test_the_tests_of_values_pass_in_the_page(python: PagePython, name: str) -> None:
     status, output = python.pytest(f"tests/values/test_{name}.py", tests=("values", "data"))
     assert status == 0, output

@@ -17,7 +17,7 @@ import onnxruntime
 import pytest
 from PIL import Image as PillowImage
 
-from onnxlet import Drawing, File
+from onnxlet import Audio, Drawing, File
 from onnxlet_build.inspect_app import make_models
 from onnxlet_build.progress import Reporter
 
@@ -169,6 +169,49 @@ def test_components_of_a_random_mask_are_those_of_a_flood_fill(
             near = [(dy, dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1) if connectivity == 8 or not dy * dx]
             waiting += [(v + dy, u + dx) for dy, dx in near]
     np.testing.assert_array_equal(app.Components(mask, connectivity=connectivity)[0, 0], expected)
+
+
+def test_the_voice_app_hears_espeak_and_nobody_in_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = load_app(EXAMPLES / "voice", tmp_path, monkeypatch)
+    voices, noise = (app.app(**app.app.load(example)) for example in app.app.examples)
+    assert voices[0] == "Somebody speaks in 3.3 of 4.4 seconds."
+    assert [len(answer[2]) for answer in (voices, noise)] == [2, 0]
+    assert noise[0] == "Nobody speaks here."
+    shaded = (voices[1].array == sys.modules["picture"].SHADE).all(2).any(0)
+    assert np.count_nonzero(np.diff(shaded.astype(int)) == 1) == 2, "two stretches of the picture are shaded"
+    assert voices[1].size == noise[1].size
+    short = app.listen(Audio(np.full(50, 0.1), 8000))
+    assert short[0] == "Nobody speaks here."
+
+
+def test_the_diagnosis_app_tells_tumours_apart_as_doctors_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = load_app(EXAMPLES / "diagnosis", tmp_path, monkeypatch)
+    for example in app.app.examples[:2]:
+        verdict, boosted, grown = app.app(**app.app.load(example))
+        assert f"a {boosted.best} tumour" == example.label
+        assert verdict == f"Both say {grown.best}."
+    told = app.diagnose_many(**app.app.load(app.app.examples[2]))
+    assert told.column("LightGBM") == told.column("random forest") == told.column("found by doctors")
+    assert [p.kind for p in app.app.function().inputs] == ["number"] * 8
+
+
+def test_the_diagnosis_models_answer_what_their_libraries_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = load_app(EXAMPLES / "diagnosis", tmp_path, monkeypatch)
+    spec = importlib.util.spec_from_file_location("diagnosis_model", EXAMPLES / "diagnosis" / "model.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    made = module.model()
+    _, rows, _, _ = module.data()
+    rows = rows.astype(np.float32).astype(np.float64)
+    for predictor, name in ((app.lightgbm, "lightgbm.onnx"), (app.forest, "forest.onnx")):
+        given = rows if name == "lightgbm.onnx" else rows.to_numpy()
+        expected = made[name].predict_proba(given)[:, 1]
+        ours = [dict(predictor(row.tolist()).items)["benign"] for row in rows.to_numpy()[:40]]
+        np.testing.assert_allclose(ours, expected[:40], atol=1e-5)
 
 
 def test_examples_have_no_second_copy_of_their_models_in_the_repository() -> None:
