@@ -24,6 +24,7 @@ app = App(
     title="Background",
     description="Cut a person out of a photo, or put her in front of a colour. The second picture shows what the "
     "network takes for a person.",
+    live=True,
     examples=["astronaut.png", ("astronaut.png", "green")],
     card=ModelCard(
         "MediaPipe selfie segmentation, 256 x 256",

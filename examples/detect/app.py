@@ -23,6 +23,7 @@ app = App(
     title="Detect",
     description="Find people, animals, vehicles and household things in a photo. Lower the threshold to see what the "
     "network is less sure of.",
+    live=True,
     examples=["motorcycle_left.png", "astronaut.png", "chelsea.png"],
     card=ModelCard(
         "NanoDet, 416 x 416",

@@ -4,10 +4,11 @@ from typing import Annotated
 
 from picture import draw
 
-from onnxlet import App, Audio, Field, Image, InferenceSession, ModelCard, Number, Table, Text
-from onnxlet.tasks import VoiceActivityDetector
+from onnxlet import App, Audio, Field, Image, InferenceSession, Labels, ModelCard, Number, Table, Text
+from onnxlet.tasks import VoiceActivityDetector, VoiceStream
 
 detector = VoiceActivityDetector(InferenceSession("silero-vad.onnx"))
+stream: VoiceStream | None = None
 
 
 def listen(
@@ -26,8 +27,20 @@ def listen(
     return found, draw(sound, probabilities, speech), Table(["speech", "from", "to"], rows)
 
 
+def hear_live(sound: Annotated[Audio, Field(chunk_s=0.2, sources=["microphone"])]) -> Labels:
+    """Does somebody speak now?"""
+    global stream
+    if stream is None or sound.start_s == 0:  # a new recording
+        stream = detector.stream(sound.sample_rate_hz)
+    stream.feed(sound.mono().samples)
+    likely = float(stream.probabilities.max(initial=0))
+    return Labels.from_scores([likely, 1 - likely], names=["speech", "no speech"])
+
+
 app = App(
     listen,
+    hear_live,
+    live=["hear_live"],
     title="Voice",
     description="Silero's voice activity detector finds where somebody speaks in a sound file or a recording. "
     "It hears 32 milliseconds at a time and remembers what came before, so it tells speech from other noise.",

@@ -52,7 +52,7 @@ class App:
             A mapping in place of a function's list gives each example a label of its own.
         files: paths of data files (or folders) that the app reads only while running, beside the app file.
         live: run again at every change of an input; cameras and microphones stay open, and the function is called with
-            what they give as often as it answers.
+            what they give as often as it answers. True, or the names of the functions that this goes for.
         card: what the page tells of the model, or of several.
     Raises: InvalidInput: a declaration that makes no form; it says what is known.
     """
@@ -64,7 +64,7 @@ class App:
         description: str = "",
         examples: Examples = (),
         files: Sequence[str] = (),
-        live: bool = False,
+        live: bool | Sequence[str] = False,
         card: Cards = None,
     ) -> None:
         if not functions:
@@ -79,7 +79,7 @@ class App:
         self.title = title or first.title
         self.description = description or (first.doc if len(self.functions) == 1 else "")
         self.files = tuple(str(file) for file in files)
-        self.live = bool(live)
+        self.live = self._live(live)
         self.cards = read_cards(card)
         self.folder = _folder(first.call)
         self.examples = self._examples(examples)
@@ -141,10 +141,16 @@ class App:
         return {
             "title": self.title,
             "description": self.description,
-            "live": self.live,
+            "live": bool(self.live),
             "cards": [asdict(card) for card in self.cards],
-            "functions": [function.schema() for function in self.functions.values()],
+            "functions": [{**f.schema(), "live": f.name in self.live} for f in self.functions.values()],
         }
+
+    def _live(self, live: bool | Sequence[str]) -> tuple[str, ...]:
+        if isinstance(live, bool):
+            return tuple(self.functions) if live else ()
+        names = (live,) if isinstance(live, str) else tuple(live)
+        return tuple(self.function(name).name for name in names)
 
     def _examples(self, examples: Examples) -> tuple[Example, ...]:
         if isinstance(examples, (str, bytes)) or not isinstance(examples, (Sequence, Mapping)):

@@ -157,7 +157,7 @@ def test_labels_ride_along() -> None:
         (Labels, "unknown annotation Labels; known are"),
         ("NotThere", "name 'NotThere' is not defined; an annotation cannot be read; known are Image"),
         (Annotated[Image, Number(min=0)], r"Number\(...\) describes number, and the annotation is image"),
-        (Annotated[Image, Field(width=3)], "image has no option width; it has sources, label"),
+        (Annotated[Image, Field(width=3)], "image has no option width; it has sources, frame_px, label"),
         (
             Annotated[Drawing, Field(colour=3)],
             "drawing has no option colour; it has width, height, stroke, ink, paper, label",
@@ -253,6 +253,11 @@ def test_the_schema_holds_all_that_the_page_needs() -> None:
     assert first["doc"] == "Which digit is this?\n\nMore words."
     assert first["outputs"] == [{"label": "Labels", "kind": "labels", "options": {}}]
     assert second["async"] is True
+    assert first["live"] is second["live"] is True
+    one = App(classify, shout, live=["shout"]).schema()
+    assert [one["live"], *(function["live"] for function in one["functions"])] == [True, False, True]
+    with pytest.raises(InvalidInput, match='no function "sing"'):
+        App(classify, live=["sing"])
     assert second["inputs"][1]["default"] == "!"
 
 

@@ -129,6 +129,16 @@ def test_decoded_sound_comes_interleaved_and_is_resampled_where_asked() -> None:
     assert decode(Annotated[Audio, Field(sample_rate=16000)], sound, frames.tobytes()).samples.shape == (2, 4)
 
 
+def test_a_piece_of_live_sound_says_where_in_the_recording_it_begins() -> None:
+    whole = {"kind": "audio", "encoding": "f32", "sample_rate": 8000, "channels": 2, "buffer": 0}
+    frames = np.zeros((4, 2), np.float32).tobytes()
+    assert decode(Audio, whole, frames).start_s == 0
+    piece = decode(Annotated[Audio, Field(sample_rate=16000)], {**whole, "start_s": 1.5}, frames)
+    assert piece.start_s == piece.mono().start_s == 1.5
+    with pytest.raises(InvalidInput, match="start_s"):
+        decode(Audio, {**whole, "start_s": "late"}, frames)
+
+
 def test_rows_can_come_as_json() -> None:
     table = decode(Table, {"kind": "table", "columns": ["a"], "rows": [["1"], ["2"]]})
     assert table.numeric().tolist() == [[1], [2]]

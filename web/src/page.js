@@ -123,7 +123,7 @@ function begin(site, app) {
     for (const view of views) view.show(false); // what listens or looks stops
     views = schemas.map((schema) => {
       const intro = schema.doc.trim() !== app.description.trim();
-      return new View({ schema, examples: fitting(app, schema), client, root, intro, live: app.live ?? false, hooks });
+      return new View({ schema, examples: fitting(app, schema), client, root, intro, live: schema.live ?? false, hooks });
     });
     for (const view of views) view.state(latest);
     arrange(form, schemas, views);

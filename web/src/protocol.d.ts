@@ -92,6 +92,8 @@ export interface FunctionSchema {
   title: string;
   doc: string;
   async: boolean;
+  /** Run again at every change of an input; cameras and microphones stay open. */
+  live?: boolean;
   inputs: (FormField & { name: string })[];
   outputs: FormField[];
 }
@@ -119,7 +121,7 @@ export interface SiteApp {
   title: string;
   description: string;
   page: string;
-  /** Run again at every change of an input. */
+  /** Whether any of its functions is. */
   live?: boolean;
   cards?: ModelCard[];
   module: string;

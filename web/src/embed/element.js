@@ -57,7 +57,7 @@ export function mount(host, site, root, app) {
     client,
     root: new URL(root),
     intro: schema.doc.trim() !== app.description.trim(),
-    live: app.live ?? false,
+    live: schema.live ?? false,
     hooks: {
       say: (text) => (announce.textContent = text),
       ran() {},
