@@ -65,6 +65,8 @@ def test_a_first_visit_downloads_once_and_a_bare_host_is_isolated_from_the_secon
     visitor.when_ready()
     assert page.evaluate("crossOriginIsolated") is True
     assert "not cross-origin isolated" not in visitor.start_here("waiting")["reason"]
+    page.goto(visitor.url("__blank__"))  # a page of somebody else's in the site's folder stays as its host sends it
+    assert page.evaluate("[Boolean(navigator.serviceWorker.controller), crossOriginIsolated]") == [True, False]
 
 
 def test_an_update_reaches_every_tab_and_disturbs_none(visit, two_builds, host):

@@ -220,10 +220,10 @@ export class Client {
     return answer;
   }
 
-  /** What the worker says of itself now: backend, threads, memory, placement. */
+  /** What the worker says of itself now: backend, threads, memory, placement; null while it starts and where there is none. */
   async status() {
     const running = this.#running;
-    if (!running) return null;
+    if (!running || !this.#ready) return null;
     const status = await Promise.race([running.api.status(), running.ended]);
     return "error" in status ? null : status;
   }

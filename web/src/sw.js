@@ -284,12 +284,24 @@ async function dropOwn() {
 
 /** @param {Request} request */
 async function page(request) {
-  const response = (await keptPage(request.url).catch(() => undefined)) ?? (await fetch(request));
-  if (response.type === "opaqueredirect") return response;
+  const kept = await keptPage(request.url).catch(() => undefined);
+  const response = kept ?? (await fetch(request));
+  if (response.type === "opaqueredirect" || !(kept || (await isOurs(request.url)))) return response;
   const headers = new Headers(response.headers);
   const refused = await caches.match(NO_ISOLATION, { cacheName: SETTINGS }).catch(() => undefined);
   if (!refused) isolate(headers);
   return new Response(response.body, { status: response.status, statusText: response.statusText, headers });
+}
+
+/**
+ * Whether a page is the site's. Others may lie below its folder, such as pages that embed an app: isolation could break them.
+ * @param {string} url
+ */
+async function isOurs(url) {
+  const site = await manifest().catch(() => null);
+  const name = new URL(url).pathname.slice(new URL(ROOT).pathname.length);
+  const names = ["", "index.html", ...(site?.pages ?? [name])];
+  return names.includes(name) || names.includes(`${name}.html`);
 }
 
 /** @param {string} url of a page, with or without index.html or .html */
