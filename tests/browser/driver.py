@@ -139,7 +139,7 @@ def snr_db(got: Any, expected: Any) -> float:
 def assert_same(got: dict[str, Any], expected: dict[str, Any], floats_db: float = FLOATS_DB) -> None:
     """Two answers in wire form mean the same.
 
-    Labels, text and whole numbers exactly; floats within `floats_db`; corners of boxes within a hundredth of a pixel;
+    Labels, text and whole numbers exactly; floats within `floats_db`; corners of boxes within half a pixel;
     pictures and masks, which a network made, within 2 levels, and within 16 where a threshold fell differently on at
     most one pixel of a thousand; numbers in tables within the last of their digits.
     """
@@ -157,7 +157,7 @@ def _same_labels(mine: dict[str, Any], theirs: dict[str, Any], _: Any, floats_db
     assert snr_db(*scores) >= floats_db
     if mine["kind"] == "boxes":
         corners = [np.reshape([item["box"] for item in value["items"]], (-1, 4)) for value in (mine, theirs)]
-        np.testing.assert_allclose(*corners, atol=0.01)
+        np.testing.assert_allclose(*corners, atol=0.5)
     if mine["kind"] == "spans":
         places = [[(i["start"], i["end"], i["word"]) for i in value["items"]] for value in (mine, theirs)]
         assert (mine["text"], places[0]) == (theirs["text"], places[1])
