@@ -3,12 +3,13 @@
 from typing import Annotated
 
 from picture import draw
+from recording import Recording
 
 from onnxlet import App, Audio, Field, Image, InferenceSession, Labels, ModelCard, Number, Table, Text
-from onnxlet.tasks import VoiceActivityDetector, VoiceStream
+from onnxlet.tasks import VoiceActivityDetector
 
 detector = VoiceActivityDetector(InferenceSession("silero-vad.onnx"))
-stream: VoiceStream | None = None
+heard: Recording | None = None
 
 
 def listen(
@@ -27,14 +28,16 @@ def listen(
     return found, draw(sound, probabilities, speech), Table(["speech", "from", "to"], rows)
 
 
-def hear_live(sound: Annotated[Audio, Field(chunk_s=0.2, sources=["microphone"])]) -> Labels:
+def hear_live(
+    sound: Annotated[Audio, Field(chunk_s=0.2, sources=["microphone"])],
+) -> tuple[Annotated[Labels, Field(label="Now")], Annotated[Image, Field(label="The last ten seconds")]]:
     """Does somebody speak now?"""
-    global stream
-    if stream is None or sound.start_s == 0:  # a new recording
-        stream = detector.stream(sound.sample_rate_hz)
-    stream.feed(sound.mono().samples)
-    likely = float(stream.probabilities.max(initial=0))
-    return Labels.from_scores([likely, 1 - likely], names=["speech", "no speech"])
+    global heard
+    if heard is None or sound.start_s == 0:  # a new recording
+        heard = Recording(detector, sound.sample_rate_hz)
+    likely = heard.add(sound)
+    picture = draw(heard.sound, heard.probabilities, heard.speech())
+    return Labels.from_scores([likely, 1 - likely], names=["speech", "no speech"]), picture
 
 
 app = App(
@@ -42,7 +45,7 @@ app = App(
     hear_live,
     live=["hear_live"],
     title="Voice",
-    description="Silero's voice activity detector finds where somebody speaks in a sound file or a recording. "
+    description="Silero's voice activity detector finds where somebody speaks in a sound file, or while you talk. "
     "It hears 32 milliseconds at a time and remembers what came before, so it tells speech from other noise.",
     examples=["two-voices.wav", "noise.wav"],  # made here: the voices by espeak-ng 1.51, the noise by numpy
     card=ModelCard(

@@ -23,6 +23,8 @@ def draw(sound: Audio, probabilities: np.ndarray, speech: list[Speech]) -> Image
     distance = np.abs(np.arange(WAVE) - WAVE / 2 + 0.5)
     picture[:WAVE][distance[:, None] <= np.maximum(heights, 0.5)] = INK
 
+    if not len(probabilities):
+        return Image.from_array(picture)
     frame = np.arange(WIDTH) * len(probabilities) // WIDTH
     level = CURVE - 3 - np.rint(probabilities[frame] * (CURVE - 5))
     before = np.roll(level, 1)

@@ -182,6 +182,30 @@ def test_the_voice_app_hears_espeak_and_nobody_in_noise(tmp_path: Path, monkeypa
     assert voices[1].size == noise[1].size
     short = app.listen(Audio(np.full(50, 0.1), 8000))
     assert short[0] == "Nobody speaks here."
+    assert short[1].size == noise[1].size
+
+
+def test_the_voice_app_hears_a_microphone_as_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = load_app(EXAMPLES / "voice", tmp_path, monkeypatch)
+    sound = Audio.open(EXAMPLES / "voice" / "two-voices.wav").resample(48000)
+    whole = np.array(app.detector(sound))
+    silence = np.random.default_rng(0).normal(0, 1e-3, 8 * 48000).astype(np.float32)
+    samples = np.concatenate([silence, sound.samples, silence])
+    piece = 48000 // 5
+    for number, samples_now in enumerate(np.split(samples, range(piece, len(samples), piece))):
+        now, picture = app.hear_live(Audio(samples_now, 48000, start_s=number / 5))
+        second = number / 5 - 8
+        if any(start + 0.3 < second < end - 0.4 for start, end in whole):
+            assert now.best == "speech", second
+        if second < -0.3 or second > whole[-1][1] + 0.3:
+            assert now.best == "no speech", second
+        if 0 < second - sound.duration_s < 0.2:
+            offset = app.heard.sound.duration_s - number / 5 - 0.2 + 8
+            np.testing.assert_allclose(app.heard.speech(), whole + offset, atol=0.1)
+    assert app.heard.sound.duration_s == 10
+    assert len(app.heard.speech()) < 2, "the first words have left the last ten seconds"
+    shaded = (picture.array == sys.modules["picture"].SHADE).all(2).any(0)
+    assert shaded.any() == bool(app.heard.speech())
 
 
 def test_the_diagnosis_app_tells_tumours_apart_as_doctors_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
