@@ -283,3 +283,33 @@ def test_what_is_no_app_file_is_refused(inspect: Inspect, tmp_path: Path, name: 
     if not name.startswith("gone"):
         (tmp_path / name).write_text("x")
     assert message in failure(inspect, tmp_path / name)
+
+
+TOKENS = """
+    from onnxlet import App, Json, Tokenizer
+    tokenizer = Tokenizer("tokenizer.json")
+
+    def ids(text: str) -> Json:
+        return tokenizer.encode(text).ids
+
+    app = App(ids, examples=["hello"])
+"""
+
+
+def test_a_tokenizers_files_travel_along_and_its_library(inspect: Inspect, write_app: WriteApp) -> None:
+    spec = (DATA / "K02_bytebpe.json").read_bytes()
+    app = inspect(write_app(TOKENS, model=False, **{"tokenizer.json": spec, "tokenizer_config.json": b"{}"}))
+    assert app.tokenizers
+    assert sorted(app.files) == ["app.py", "tokenizer.json", "tokenizer_config.json"]
+    assert json.loads(app.examples[0]["outputs"][0]["text"]) == [259]
+
+
+def test_an_app_without_a_tokenizer_needs_no_library(inspect: Inspect, write_app: WriteApp) -> None:
+    assert not inspect(write_app()).tokenizers
+
+
+def test_a_tokenizer_that_the_page_could_not_follow_is_refused(inspect: Inspect, write_app: WriteApp) -> None:
+    spec = json.loads((DATA / "K02_bytebpe.json").read_text())
+    spec["normalizer"] = {"type": "Nmt"}
+    app = write_app(TOKENS, model=False, **{"tokenizer.json": json.dumps(spec)})
+    assert 'tokenizer.json: normalizer "Nmt" has no equal in the page; use a tokenizer without' in failure(inspect, app)
