@@ -17,7 +17,7 @@ import { Tokenizers } from "./tokenizers.js";
 const library = new Tokenizers();
 for await (const line of createInterface({ input: process.stdin })) {
   const { method, args } = JSON.parse(line);
-  console.log(JSON.stringify(library[method](...args)));
+  console.log(JSON.stringify(library[method](...args) ?? null));
 }
 """
 
@@ -45,6 +45,10 @@ class NodeTokenizers:
 
     def model(self, spec: str) -> int:
         return self._ask("model", spec)
+
+    def release(self, model: int) -> None:
+        if self._process.poll() is None:  # the last ones may outlive it
+            self._ask("release", model)
 
     def tokens(self, model: int, words: str) -> str:
         return self._ask("tokens", model, words)

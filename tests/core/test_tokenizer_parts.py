@@ -240,6 +240,22 @@ def test_what_the_page_lacks_is_refused_with_its_name(changes, message):
         refuse_unknown(Definition("x.json", {**spec, **changes}, {}))
 
 
+def test_a_model_goes_with_its_tokenizer():
+    class Script:
+        released: list[int] = []
+
+        def model(self, spec: str) -> int:
+            return 7
+
+        def release(self, model: int) -> None:
+            self.released.append(model)
+
+    engine = PortableEngine(read(DATA / "K02_bytebpe.json"), JsonLibrary(Script()))
+    assert Script.released == []
+    del engine
+    assert Script.released == [7]
+
+
 def test_a_pattern_without_an_equal_in_javascript_is_named(library):
     with pytest.raises(InvalidInput, match=r"JavaScript has no equal of the pattern '\[\[\.a\.\]\]' \(SyntaxError"):
         library.find("[[.a.]]", "a")

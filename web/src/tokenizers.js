@@ -8,8 +8,9 @@
 import { BPE, SplitPreTokenizer, Unigram, WordPiece } from "./vendor/tokenizers.js";
 
 export class Tokenizers {
-  /** @type {((word: string) => string[])[]} */
-  #models = [];
+  /** @type {Map<number, (word: string) => string[]>} */
+  #models = new Map();
+  #made = 0;
   /** @type {Map<string, RegExp>} */
   #patterns = new Map();
 
@@ -18,7 +19,13 @@ export class Tokenizers {
    * @returns {number} to call `tokens` with
    */
   model(json) {
-    return this.#models.push(cutter(JSON.parse(json))) - 1;
+    this.#models.set(++this.#made, cutter(JSON.parse(json)));
+    return this.#made;
+  }
+
+  /** @param {number} model that nobody calls any more */
+  release(model) {
+    this.#models.delete(model);
   }
 
   /**
@@ -27,7 +34,9 @@ export class Tokenizers {
    * @returns {string} JSON: of each word the tokens; of BPE and Unigram also parts that are not in the vocabulary
    */
   tokens(model, words) {
-    return JSON.stringify(JSON.parse(words).map(this.#models[model]));
+    const cut = this.#models.get(model);
+    if (!cut) throw new Error(`there is no tokenizer model ${model}`);
+    return JSON.stringify(JSON.parse(words).map((/** @type {string} */ word) => cut(word)));
   }
 
   /**

@@ -8,6 +8,7 @@ Oniguruma's regular expressions are written for JavaScript.
 from __future__ import annotations
 
 import json
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -30,6 +31,9 @@ class Library(Protocol):
     def model(self, spec: Mapping[str, Any]) -> int:
         """Make a model of tokenizer.json: WordPiece, BPE or Unigram. Returns: its number."""
 
+    def release(self, model: int) -> None:
+        """Forget a model."""
+
     def tokens(self, model: int, words: Sequence[str]) -> list[list[str]]:
         """Cut words by a model; of BPE and Unigram the parts, whether they are in the vocabulary or not."""
 
@@ -46,6 +50,10 @@ class JsonLibrary:
     def model(self, spec: Mapping[str, Any]) -> int:
         """See Library."""
         return int(self._script.model(json.dumps(spec)))
+
+    def release(self, model: int) -> None:
+        """See Library."""
+        self._script.release(model)
 
     def tokens(self, model: int, words: Sequence[str]) -> list[list[str]]:
         """See Library."""
@@ -80,6 +88,7 @@ class PortableEngine:
         self._special = {token["content"] for token in definition.added if token.get("special")}
         self._library = library
         self._number = library.model(model)
+        weakref.finalize(self, library.release, self._number).atexit = False
 
     def split(self, text: str) -> Pieces:
         """See engines.Engine."""
@@ -119,6 +128,9 @@ class _Nothing:
 
     def model(self, spec: Mapping[str, Any]) -> int:
         return 0
+
+    def release(self, model: int) -> None:
+        pass
 
     def tokens(self, model: int, words: Sequence[str]) -> list[list[str]]:
         raise NotImplementedError
