@@ -14,7 +14,7 @@ import pytest
 from onnx import TensorProto
 from onnx import helper as h
 
-from onnxlet import Boxes, Image
+from onnxlet import Boxes, Image, Table
 from onnxlet.errors import BuildError
 from onnxlet_build.apps import Wanted, open_subject, recognize_task, write_app
 from onnxlet_build.apps.options import read_labels
@@ -357,3 +357,72 @@ def test_masks_cut_out_and_segment(tmp_path: Path, report: Reporter) -> None:
     mask, table = load(app).app(Image(pixels), 3)
     assert (mask.array > 0.5).mean() == 0.5
     assert [row[0] for row in table.rows] == ["red thing"]
+
+
+def test_a_picture_of_a_picture(tmp_path: Path, report: Reporter) -> None:
+    x = h.make_tensor_value_info("pixels", TensorProto.FLOAT, [1, 3, "h", "w"])
+    y = h.make_tensor_value_info("inverse", TensorProto.FLOAT, [1, 3, "h", "w"])
+    one = onnx.numpy_helper.from_array(np.float32(1), "one")
+    graph = h.make_graph([h.make_node("Sub", ["one", "pixels"], ["inverse"])], "g", [x], [y], [one])
+    onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8), tmp_path / "negative.onnx")
+    app = write_app(tmp_path / "negative.onnx", tmp_path / "app", report, Wanted("image-to-image"))
+    looks_hand_written(app)
+    picture = Image.open(app.parent / "example.png")
+    np.testing.assert_array_equal(run_example(app).array, 255 - picture.array)
+
+
+def rows(path: Path, named: bool) -> Path:
+    """How likely the first of two features is the larger one; or how much larger."""
+    names = ["size", "age"] if named else ["rows"]
+    x = [h.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 1 if named else 2]) for name in names]
+    weights = onnx.numpy_helper.from_array(np.array([[0, 1], [0, -1]], np.float32), "weights")
+    nodes = [h.make_node("Sub", names, ["more"])] if named else []
+    if not named:
+        nodes = [h.make_node("MatMul", ["rows", "weights"], ["logits"]), h.make_node("Softmax", ["logits"], ["prob"])]
+        nodes[-1].output[0] = "probabilities"
+    y = h.make_tensor_value_info("more" if named else "probabilities", TensorProto.FLOAT, ["n", 1 if named else 2])
+    graph = h.make_graph(nodes, "g", x, [y], [] if named else [weights])
+    onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+def test_rows_get_a_form_made_of_a_tables_columns(tmp_path: Path, report: Reporter, runtime: Runtime) -> None:
+    (tmp_path / "train.csv").write_text("size,age\n1,2\n10,2\n4,3\n")
+    (tmp_path / "names").write_text("older\nlarger\n")
+    wanted = Wanted(labels=tmp_path / "names", features=tmp_path / "train.csv")
+    app = write_app(rows(tmp_path / "r.onnx", named=False), tmp_path / "app", report, wanted)
+    looks_hand_written(app)
+    assert dict(load(app).app["predict"](size=4, age=3).items)["larger"] == pytest.approx(1 / (1 + np.exp(-1)))
+    found = inspect_app(app, tmp_path / "scratch", report, runtime)
+    assert [one["label"] for one in found.functions[0]["inputs"]] == ["Size", "Age"]
+    assert found.functions[0]["inputs"][0]["options"]["max"] == 10
+    assert [example["label"] for example in found.examples] == ["usual values", "example.csv"]
+    assert [item["label"] for item in found.examples[0]["outputs"][0]["items"]] == ["larger", "older"]
+
+
+def test_named_inputs_are_found_among_a_tables_columns(tmp_path: Path, report: Reporter) -> None:
+    (tmp_path / "train.csv").write_text("price;age;size\n9;2;1\n9;2;10\n9;3;4\n")
+    model = rows(tmp_path / "r.onnx", named=True)
+    app = write_app(model, tmp_path / "app", report, Wanted(features=tmp_path / "train.csv"))
+    looks_hand_written(app)
+    assert load(app).app["predict"](size=10, age=3) == 7
+    table = Table.open(app.parent / "example.csv")
+    assert load(app).app["predict_table"](table).column("prediction") == [-1, 8, 1]
+
+
+@pytest.mark.parametrize(
+    ("csv", "message"),
+    [
+        ("", "needs names and ranges for its form; give --features FILE"),
+        ("a,b,c\n1,2,3\n", r"train\.csv: has 3 columns \(a, b, c\), and the model reads 2; keep those"),
+        ("a,b\n1,oops\n2,no\n", r"--features .*train\.csv: "),
+    ],
+)
+def test_a_table_that_is_not_the_models_is_a_sentence(
+    csv: str, message: str, tmp_path: Path, report: Reporter
+) -> None:
+    (tmp_path / "train.csv").write_text(csv)
+    wanted = Wanted("tabular-classification", features=tmp_path / "train.csv" if csv else None)
+    with pytest.raises(BuildError, match=message):
+        write_app(rows(tmp_path / "r.onnx", named=False), tmp_path / "app", report, wanted)
+    assert not (tmp_path / "app").exists()

@@ -136,3 +136,28 @@ def test_a_bare_model_needs_task_and_tokenizer_and_says_so(make: Make, tmp_path:
     same(run_example(again).items, run_example(app).items)
     with pytest.raises(BuildError, match=r"--example: got 1 texts, expected 2 an example \(question, context\)"):
         write_app(make("AutoModelForQuestionAnswering"), tmp_path / "qa", report, Wanted(example=("Who?",)))
+
+
+def test_vectors_compare_texts_and_search_a_corpus(make: Make, tmp_path: Path, report: Reporter) -> None:
+    folder = make("AutoModel")
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_cls_token": True}))
+    words = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModel.from_pretrained(folder).eval()
+
+    def vector(text: str) -> np.ndarray:
+        with torch.no_grad():
+            first = model(**words(text, return_tensors="pt")).last_hidden_state[0, 0].double().numpy()
+        return first / np.linalg.norm(first)
+
+    lines = ["the cat sat on the mat", "nothing works here", "children enter for free"]
+    app = write_app(folder, tmp_path / "compare", report, Wanted(example=("the cat", "\n".join(lines))))
+    looks_hand_written(app)
+    cosines = {line: float(vector("the cat") @ vector(line)) for line in lines}
+    found = dict(run_example(app).items)
+    assert found == pytest.approx(cosines, abs=1e-4)
+    (tmp_path / "corpus.txt").write_text("\n".join(lines) + "\n\n")
+    app = write_app(folder, tmp_path / "search", report, Wanted(corpus=tmp_path / "corpus.txt", example=("the cat",)))
+    looks_hand_written(app)
+    assert dict(run_example(app).items) == pytest.approx(cosines, abs=1e-4)
+    assert np.load(app.parent / "corpus.npy").shape == (3, 32)

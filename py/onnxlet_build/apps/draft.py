@@ -17,11 +17,12 @@ class Draft:
 
     Args:
         about: what the app does, the file's first line, without a full stop.
-        function: source of the function that visitors call.
-        name: its name.
+        function: source of the function that visitors call; "" where a task makes it.
+        name: its name, or what gives several: "*predictor.functions()".
         setup: lines before it, such as the session and the task.
         imports: names by module; () where the module itself is imported.
         examples: values of the function's parameters: file names and texts; a tuple for several parameters.
+        named_examples: source of the examples instead, where there are several functions.
         files: what lies beside the app, by name, without the model.
         notes: sentences that the person should read: what was assumed.
     """
@@ -32,6 +33,7 @@ class Draft:
     setup: list[str] = field(default_factory=list)
     imports: dict[str, tuple[str, ...]] = field(default_factory=dict)
     examples: list[Any] = field(default_factory=list)
+    named_examples: str = ""
     files: dict[str, bytes] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -53,11 +55,14 @@ class Draft:
         arguments = [self.name, f"title={quoted(title)}"]
         if self.examples:
             arguments.append(brackets("examples=[", [_written(one, 8) for one in self.examples], "]", 4, after=1))
+        if self.named_examples:
+            arguments.append(f"examples={self.named_examples}")
         last = call("app = App", arguments)
         about = self.about.replace("\\", "\\\\").replace('"""', "'''")
         head = f'"""{about}{"" if about.endswith("?") else "."}"""'
         setup = "\n".join(self.setup)
-        return f"{head}\n\n{self._imports()}\n\n{setup}\n\n\n{self.function.strip()}\n\n\n{last}\n"
+        function = f"\n\n{self.function.strip()}\n\n" if self.function else ""
+        return f"{head}\n\n{self._imports()}\n\n{setup}\n{function}\n{last}\n"
 
     def _imports(self) -> str:
         """In groups: the standard library, others, ours."""

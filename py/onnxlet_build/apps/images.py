@@ -17,6 +17,13 @@ OPTIONS = ("image_size", "mean", "std")
 _CONFIG = "preprocessor_config.json"
 _LEVELS = {"mean": "[0.485, 0.456, 0.406]", "std": "[0.229, 0.224, 0.225]"}  # ImageNet's, red first
 
+_FITS = {
+    "center_crop": "the middle of the picture",
+    "stretch": "the whole picture, stretched",
+    "letterbox": "the whole picture between margins",
+    "inside": "the picture as it is, or smaller",
+}
+
 
 def picture_of(subject: Subject, task: str) -> NodeArg:
     """The input that is a picture.
@@ -63,7 +70,7 @@ def image_argument(draft: Draft, subject: Subject, arg: NodeArg, fit: str, side:
     if unsaid or open_size or not wanted.mean:
         what = [f"{width} x {height} pixels"] if open_size else []
         what += ["ImageNet's mean and std"] if unsaid else [] if levels else ["levels of 0 to 1"] if not whole else []
-        what += ["the middle of the picture" if fit == "center_crop" else "the whole picture, stretched"]
+        what.append(_FITS[fit])
         draft.notes.append(
             f"does not say how it wants its pictures; assumed: {', '.join(what)}. Say otherwise with --image-size, "
             "--mean and --std, or in the app"

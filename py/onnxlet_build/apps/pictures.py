@@ -8,7 +8,7 @@ from .files import add_examples, lines_of, picture
 from .images import image_argument, picture_of
 from .subject import Subject
 
-__all__ = ["background", "classification", "detection", "segmentation"]
+__all__ = ["background", "classification", "detection", "labels_argument", "segmentation", "transformation"]
 
 _CLASSIFY = '''\
 def classify(image: Image) -> Labels:
@@ -34,6 +34,12 @@ _CUT_OUT = '''\
 def cut_out(image: Image) -> Image:
     """Take the background away."""
     return remover(image)
+'''
+
+_TRANSFORM = '''\
+def transform(image: Image) -> Image:
+    """What does the network make of the picture?"""
+    return transformer(image)
 '''
 
 
@@ -95,6 +101,18 @@ def background(subject: Subject) -> Draft:
     draft.use("onnxlet.tasks", "BackgroundRemover")
     arguments = ["session", *image_argument(draft, subject, arg, "stretch", 512, imagenet=False)]
     draft.setup.append(call("remover = BackgroundRemover", arguments))
+    return draft
+
+
+def transformation(subject: Subject) -> Draft:
+    """A picture in, another out."""
+    arg = picture_of(subject, "image-to-image")
+    draft = _with_session(Draft(f"{subject.title}: a picture of a picture", _TRANSFORM, "transform"), subject)
+    draft.use("onnxlet", "Image")
+    draft.use("onnxlet.tasks", "ImageToImage")
+    fit = "letterbox" if all(isinstance(side, int) for side in arg.shape[1:]) else "inside"
+    arguments = ["session", *image_argument(draft, subject, arg, fit, 1024, imagenet=False)]
+    draft.setup.append(call("transformer = ImageToImage", arguments))
     return draft
 
 

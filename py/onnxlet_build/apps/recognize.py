@@ -8,6 +8,7 @@ from onnxlet.tasks.metadata import TASK
 from ..sources.yolo import detector
 from .registry import TASKS
 from .subject import Subject
+from .tables import gives_probabilities, takes_rows
 
 __all__ = ["Found", "recognize_task"]
 
@@ -51,6 +52,13 @@ def _by_shapes(subject: Subject) -> Found:
         return Found("tensors", "nothing says what it is for; it could be image-classification", guessed=True)
     if {arg.name for arg in subject.signature.inputs} in ({"input", "state", "sr"}, {"input", "h", "c"}):
         return Found("voice-activity-detection", "its inputs are those of Silero's detector", guessed=True)
+    if takes_rows(subject) and subject.wanted.features:
+        kind = "classification" if gives_probabilities(subject) or subject.wanted.labels else "regression"
+        return Found(f"tabular-{kind}", "it takes rows, and --features names their columns", guessed=True)
+    if takes_rows(subject) and gives_probabilities(subject):
+        return Found(
+            "tensors", "it could be tabular-classification, for which --features names the columns", guessed=True
+        )
     return Found("tensors", "nothing says what it is for", guessed=True)
 
 

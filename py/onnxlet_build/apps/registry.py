@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from onnxlet.errors import BuildError
 
-from . import images, pictures, reading, sounds, tensors, texts
+from . import images, pictures, reading, sounds, tables, tensors, texts
 from .draft import Draft
 from .options import Wanted, flag
 from .subject import Subject
@@ -38,13 +38,17 @@ TASKS = {
     "object-detection": Task(pictures.detection, ("labels", "example"), "a picture -> boxes around things"),
     "image-segmentation": Task(pictures.segmentation, ("labels", *_PICTURE), "a picture -> which part is what"),
     "background-removal": Task(pictures.background, _PICTURE, "a picture -> the same without its background"),
+    "image-to-image": Task(pictures.transformation, _PICTURE, "a picture -> another picture"),
     "ocr": Task(reading.reading, ("recognizer", "characters", "example"), "a picture -> the text in it; two models"),
     "text-classification": Task(texts.classification, ("labels", *_TEXT), "a text -> its classes"),
     "token-classification": Task(texts.entities, ("labels", *_TEXT), "a text -> what is named in it"),
     "zero-shot-classification": Task(texts.zero_shot, ("labels", *_TEXT), "a text and labels -> which label suits"),
     "question-answering": Task(texts.answering, _TEXT, "a question and a text -> where the answer stands"),
     "fill-mask": Task(texts.filling, _TEXT, "a text with a gap -> words for it"),
+    "feature-extraction": Task(texts.vectors, ("corpus", *_TEXT), "texts -> which are near; a search in --corpus"),
     "voice-activity-detection": Task(sounds.speech, ("example",), "a sound -> where somebody speaks"),
+    "tabular-classification": Task(tables.classification, ("features", "labels"), "a row of a table -> its class"),
+    "tabular-regression": Task(tables.regression, ("features",), "a row of a table -> a number"),
     "tensors": Task(tensors.tensors, ("example",), ".npy files -> tensors; for every model"),
 }
 

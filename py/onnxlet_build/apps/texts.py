@@ -1,19 +1,22 @@
 """Apps that take texts."""
 
+import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from onnxlet import Tokenizer
+from onnxlet import InferenceSession, Tokenizer
 from onnxlet.errors import BuildError, InvalidInput
+from onnxlet.media.npy import write_npy
+from onnxlet.tasks import FeatureExtractor
 from onnxlet.tasks.metadata import names_of
 
 from .draft import Draft, call, quoted
-from .files import add_texts
+from .files import add_texts, lines_of
 from .pictures import labels_argument
 from .subject import Subject
 
-__all__ = ["answering", "classification", "entities", "filling", "zero_shot"]
+__all__ = ["answering", "classification", "entities", "filling", "vectors", "zero_shot"]
 
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json")
 
@@ -45,6 +48,20 @@ _FILL = '''\
 def fill(text: Annotated[str, Text(lines=3)]) -> Labels:
     """Which word belongs in the place of {mask}?"""
     return filler(text)
+'''
+
+_COMPARE = '''\
+def compare(text: str, lines: Annotated[str, Text(lines=5)]) -> Labels:
+    """Which of these lines is nearest to the text in meaning?"""
+    others = [line for line in lines.splitlines() if line.strip()]
+    vector, *vectors = extractor([text, *others])
+    return Labels([(other, float(vector @ one)) for other, one in zip(others, vectors, strict=True)])
+'''
+
+_SEARCH = '''\
+def search(query: str, top: Annotated[int, Number(min=1, max=20)] = 5) -> Labels:
+    """Which texts are nearest to the query in meaning?"""
+    return find(query, top)
 '''
 
 
@@ -108,6 +125,49 @@ def filling(subject: Subject) -> Draft:
     draft.setup.append("filler = MaskFiller(session, tokenizer)")
     add_texts(draft, subject, ["text"], [(f"The cat sat on the {tokenizer.mask_token}.",)])
     return draft
+
+
+def vectors(subject: Subject) -> Draft:
+    """Texts in, which are near each other in meaning out; with --corpus, a search among its lines."""
+    corpus = subject.wanted.lines("corpus") if subject.wanted.corpus else []
+    about = "find texts by what they mean" if corpus else "which texts mean the same?"
+    draft = Draft(f"{subject.title}: {about}", _SEARCH if corpus else _COMPARE, "search" if corpus else "compare")
+    values = ["Labels", "Number" if corpus else "Text"]
+    tokenizer = _begin(draft, subject, "feature-extraction", values, "FeatureExtractor")
+    pooling = _pooling(draft, subject)
+    arguments = ["session", "tokenizer", *([] if pooling == "mean" else [f"pooling={quoted(pooling)}"])]
+    draft.setup.append(call("extractor = FeatureExtractor", arguments))
+    if not corpus:
+        lines = "A dog is asleep.\nThe stock market fell.\nAn animal takes a nap."
+        add_texts(draft, subject, ["text", "lines"], [("The cat is sleeping.", lines)])
+        return draft
+    try:
+        table = FeatureExtractor(InferenceSession(subject.made.data), tokenizer, pooling=pooling)(corpus)
+    except InvalidInput as error:
+        raise BuildError(f"{subject.path}: {error}") from error
+    draft.files |= {"corpus.txt": lines_of(corpus), "corpus.npy": write_npy(table)}
+    draft.use("numpy as np")
+    draft.use("onnxlet.tasks", "SemanticSearch")
+    draft.setup += [
+        'corpus = (HERE / "corpus.txt").read_text(encoding="utf-8").splitlines()',
+        "# A vector a line, made by this model when the app was written: make them again where either changes.",
+        'find = SemanticSearch(extractor, corpus, embeddings=np.load(HERE / "corpus.npy"))',
+    ]
+    add_texts(draft, subject, ["query"], [(corpus[0],)])
+    return draft
+
+
+def _pooling(draft: Draft, subject: Subject) -> str:
+    """How the vectors of tokens become the text's, as sentence-transformers keeps it beside the model."""
+    if any(len(arg.shape) == 2 for arg in subject.signature.outputs):
+        return "mean"  # of no matter: there is a vector a text
+    try:
+        said = json.loads((subject.path / "1_Pooling" / "config.json").read_bytes())
+    except (OSError, ValueError):
+        draft.notes.append("does not say how its tokens' vectors become a text's: assumed their mean; see pooling=")
+        return "mean"
+    modes = {"pooling_mode_cls_token": "cls", "pooling_mode_max_tokens": "max"}
+    return next((pooling for mode, pooling in modes.items() if said.get(mode)), "mean")
 
 
 def _begin(draft: Draft, subject: Subject, task: str, values: Sequence[str], name: str) -> Tokenizer:
