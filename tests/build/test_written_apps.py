@@ -418,9 +418,7 @@ def test_named_inputs_are_found_among_a_tables_columns(tmp_path: Path, report: R
         ("a,b\n1,oops\n2,no\n", r"--features .*train\.csv: "),
     ],
 )
-def test_a_table_that_is_not_the_models_is_a_sentence(
-    csv: str, message: str, tmp_path: Path, report: Reporter
-) -> None:
+def test_a_table_that_is_not_the_models_is_a_sentence(csv: str, message: str, tmp_path: Path, report: Reporter) -> None:
     (tmp_path / "train.csv").write_text(csv)
     wanted = Wanted("tabular-classification", features=tmp_path / "train.csv" if csv else None)
     with pytest.raises(BuildError, match=message):

@@ -46,6 +46,7 @@ TASKS = {
     "question-answering": Task(texts.answering, _TEXT, "a question and a text -> where the answer stands"),
     "fill-mask": Task(texts.filling, _TEXT, "a text with a gap -> words for it"),
     "feature-extraction": Task(texts.vectors, ("corpus", *_TEXT), "texts -> which are near; a search in --corpus"),
+    "audio-classification": Task(sounds.classification, ("labels", "example"), "a sound -> its classes"),
     "voice-activity-detection": Task(sounds.speech, ("example",), "a sound -> where somebody speaks"),
     "tabular-classification": Task(tables.classification, ("features", "labels"), "a row of a table -> its class"),
     "tabular-regression": Task(tables.regression, ("features",), "a row of a table -> a number"),

@@ -114,7 +114,7 @@ def _told(config: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, st
     told = {}
     if task := task_of(str((config.get("architectures") or [""])[0]), (config.get("id2label") or {}).values()):
         told[TASK] = task
-    if task == "text-classification" and config.get("problem_type"):
+    if task in ("text-classification", "audio-classification") and config.get("problem_type"):
         told[PROBLEM_TYPE] = str(config["problem_type"])
     if positions := config.get("max_position_embeddings"):
         start = (config.get("pad_token_id") or 0) + 1 if config["model_type"] in _FROM_PADDING else 0

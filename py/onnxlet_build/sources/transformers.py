@@ -24,7 +24,7 @@ from .. import fetch
 from ..samples import Feeds
 from . import torch as torch_source
 from .exported import Export, library, library_roots
-from .transformers_inputs import any_size, padding_matters, pictures, sides, texts
+from .transformers_inputs import any_size, padding_matters, pictures, sides, sounds, texts
 
 __all__ = [
     "LABELLED",
@@ -57,7 +57,23 @@ class _Task:
     pair: bool = False
 
 
+_SOUND = ("Wav2Vec2", "Wav2Vec2Conformer", "Wav2Vec2Bert", "Hubert", "WavLM", "UniSpeech", "UniSpeechSat", "Data2VecAudio")
+    "Wav2Vec2",
+    "Wav2Vec2Conformer",
+    "Wav2Vec2Bert",
+    "Hubert",
+    "WavLM",
+    "UniSpeech",
+    "UniSpeechSat",
+    "Data2VecAudio",
+    "SEW",
+)
+
 TASKS = {
+    "audio-classification": _Task(  # before texts, as their architectures end alike
+        "AutoModelForAudioClassification",
+        ("ForAudioClassification", *(f"{name}ForSequenceClassification" for name in _SOUND)),
+    ),
     "text-classification": _Task("AutoModelForSequenceClassification", ("ForSequenceClassification",)),
     "zero-shot-classification": _Task("AutoModelForSequenceClassification", (), pair=True),  # known by its labels
     "token-classification": _Task("AutoModelForTokenClassification", ("ForTokenClassification",)),
@@ -266,7 +282,7 @@ def _metadata(loaded: _Loaded) -> Any:
     config, told = loaded.model.config, {TASK: loaded.task}
     if names := _names(config, loaded.task):
         told["names"] = str(dict(enumerate(names)))
-    if loaded.task == "text-classification" and config.problem_type:
+    if loaded.task in ("text-classification", "audio-classification") and config.problem_type:
         told[PROBLEM_TYPE] = config.problem_type
     if positions := _positions(loaded.model):
         told[MAX_LENGTH] = str(min(positions, getattr(loaded.tokenizer, "model_max_length", positions)))
@@ -309,8 +325,11 @@ def _exported(loaded: _Loaded, name: str) -> tuple[Export, Feeds]:
     if model.main_input_name == "input_ids":
         example = texts(model.config, loaded.tokenizer, pair=task.pair, mask=loaded.task == "fill-mask")
         return _export(loaded, example, {key: {0: "batch", 1: "sequence"} for key in example}, name), example
+    if loaded.task == "audio-classification":
+        example, axes = sounds(model)
+        return _export(loaded, example, axes, name), example
     if model.main_input_name != "pixel_values":
-        raise BuildError(f"{name}: takes {model.main_input_name}; only texts and pictures are known here")
+        raise BuildError(f"{name}: takes {model.main_input_name}; only texts, pictures and sounds are known here")
     processor = json.loads(loaded.files.get("preprocessor_config.json", b"{}"))
     refusal = ""
     if loaded.task == "object-detection" and any_size(processor):

@@ -12,7 +12,7 @@ from ..convert import snr_db
 from ..samples import Feeds
 from .exported import LEAST_DB, native_session
 
-__all__ = ["any_size", "padding_matters", "pictures", "sides", "texts"]
+__all__ = ["any_size", "padding_matters", "pictures", "sides", "sounds", "texts"]
 
 _TEXTS = ("The quick brown fox jumps over the lazy dog, and nobody minds.", "Nobody minds.")
 _SECONDS = ("Somebody minds what the fox does.", "The dog is asleep.")
@@ -79,6 +79,22 @@ def pictures(model: Any, size: tuple[int, int] = _EXAMPLE_SIDES, *, masked: bool
         feeds["pixel_mask"] = np.ones((2, height, width), np.int64)
         feeds["pixel_mask"][1, :, width * 3 // 4 :] = 0
     return feeds
+
+
+def sounds(model: Any) -> tuple[Feeds, dict[str, dict[int, str]]]:
+    """Two sounds of noise, and the axes that may vary: a spectrogram has one size, samples are as many as there are.
+
+    Returns: float32 [2, samples], [2, frames, bands] (AST) or [2, bands, frames] (Whisper).
+    """
+    config, name = model.config, model.main_input_name
+    axes = {name: {0: "batch"}}
+    if name == "input_features" and hasattr(config, "max_source_positions"):
+        shape: tuple[int, ...] = (2, config.num_mel_bins, 2 * config.max_source_positions)
+    elif hasattr(config, "num_mel_bins") and hasattr(config, "time_stride"):
+        shape = (2, config.max_length, config.num_mel_bins)
+    else:
+        shape, axes[name][1] = (2, 16_000), "samples"
+    return {name: np.random.default_rng(0).standard_normal(shape).astype(np.float32)}, axes
 
 
 def padding_matters(data: bytes, batch: Feeds, name: str) -> str:
