@@ -57,17 +57,7 @@ class _Task:
     pair: bool = False
 
 
-_SOUND = ("Wav2Vec2", "Wav2Vec2Conformer", "Wav2Vec2Bert", "Hubert", "WavLM", "UniSpeech", "UniSpeechSat", "Data2VecAudio")
-    "Wav2Vec2",
-    "Wav2Vec2Conformer",
-    "Wav2Vec2Bert",
-    "Hubert",
-    "WavLM",
-    "UniSpeech",
-    "UniSpeechSat",
-    "Data2VecAudio",
-    "SEW",
-)
+_SOUND = ("Wav2Vec2", "Wav2Vec2Conformer", "Wav2Vec2Bert", "Hubert", "WavLM", "UniSpeech", "UniSpeechSat")
 
 TASKS = {
     "audio-classification": _Task(  # before texts, as their architectures end alike
