@@ -12,10 +12,9 @@ def describe(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     group = parser.add_argument_group(
         "a model without an app file",
-        "An app is written for it, and kept beside --out for you to edit. Mostly its files tell the task; a task that "
-        "does not heed an option says so.",
+        "An app is written for it, and kept beside --out for you to edit. Mostly the model's files tell its task.",
     )
-    group.add_argument("--task", default="", metavar="NAME", help=", ".join(TASKS))
+    group.add_argument("--task", default="", metavar="NAME", help="what the model is for: one of those below")
     for name, metavar, text in (
         ("labels", "FILE", "names of the classes: a name a line, or JSON (a list, number -> name, a config.json)"),
         ("tokenizer", "FILE", "tokenizer.json or vocab.txt, where none lies beside the model"),
@@ -30,7 +29,12 @@ def describe(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--mean", default="", metavar="R,G,B", help="taken off pictures of 0 to 1 (default: ImageNet's)")
     group.add_argument("--std", default="", metavar="R,G,B", help="that they are divided by (default: ImageNet's)")
     group.add_argument(
-        "--example", nargs="+", action="extend", default=[], metavar="FILE", help="for visitors to try; texts for texts"
+        "--example",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FILE",
+        help="for visitors to try; texts for tasks on texts",
     )
 
 

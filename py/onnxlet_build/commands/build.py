@@ -12,6 +12,7 @@ from rich.markup import escape
 import onnxlet
 
 from .. import fetch
+from ..apps import TASKS
 from . import about_model, effort
 
 __all__ = ["describe", "run"]
@@ -20,16 +21,28 @@ _EXAMPLES = """\
 examples:
   build.py examples/digits/app.py --out dist            one app, its page at the root
   build.py digits/app.py filetype/app.py --out dist     several apps, a gallery, one runtime
-  build.py model.onnx --task image-classification --labels names.txt       a page without an app file: see below
-  build.py bert-folder/ --out dist                      the same of a Hugging Face folder, which says its task
   build.py app.py --calibration pictures/ --max-drop 2% variants within two percent of the original
   build.py app.py --variants original --no-browser      fast: the model as it is, nothing measured
   build.py app.py --out dist --host cloudflare          no file over 24 MiB
+
+a model without an app file:
+  build.py bert-folder/                                 a Hugging Face folder says its task
+  build.py yolo.onnx                                    so does a detector, by its metadata or its outputs
+  build.py net.onnx --task image-classification --labels names.txt --example cat.jpg dog.jpg
+  build.py minilm-folder/ --corpus facts.txt            a search among the lines of a file
+  build.py trees.onnx --task tabular-classification --features train.csv --labels names.txt
+  build.py det.onnx --task ocr --recognizer rec.onnx    two models
+  build.py dist-apps/net                                the app that was written, when you have edited it
+
+other commands:
   build.py serve dist                                   look at it on http://localhost:8000/
   build.py check model.onnx                             will the page take this model, and what suits it?
   build.py export model.pt2 --out model.onnx            from another library to ONNX
   build.py quantize model.onnx --calibration samples/ --out variants/      every variant as a file
   build.py compare model.onnx int8.onnx                 at which node do two variants part?
+
+tasks, and what a visitor gives and gets:
+{tasks}
 
 Each command has a --help of its own. Downloads and proven variants are kept in the user's cache folder, or where
 ONNXLET_CACHE says. The browser is Chromium, from the PATH or where ONNXLET_CHROMIUM says.
@@ -38,8 +51,8 @@ ONNXLET_CACHE says. The browser is Chromium, from the PATH or where ONNXLET_CHRO
 
 def describe(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.description = "Build a static site from app files or models; other commands are among the examples below."
-    parser.epilog = _EXAMPLES
+    parser.description = "Build a static site from app files or models; examples and other commands are below."
+    parser.epilog = _EXAMPLES.format(tasks="\n".join(f"  {name:26}{task.about}" for name, task in TASKS.items()))
     parser.add_argument("apps", nargs="+", type=Path, metavar="APP", help="an app file, the folder of one, or a model")
     parser.add_argument("--out", type=Path, default=Path("dist"), metavar="DIR", help="where to (default: dist)")
     parser.add_argument("--title", default="", help="of the page; of several apps, of the gallery (default: Demos)")

@@ -17,7 +17,7 @@ from onnxlet.tasks.metadata import MAX_LENGTH, PROBLEM_TYPE, TASK
 
 from . import onnx as onnx_source
 from .exported import Export
-from .transformers import LABELLED, SIDECARS, task_of
+from .transformers_tasks import LABELLED, SIDECARS, task_of
 from .yolo import LABELS
 
 __all__ = ["OnnxFolder", "export", "open_file", "takes", "takes_file"]

@@ -8,7 +8,7 @@ labels go along as files, as the model's repository has them.
 import json
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -25,75 +25,11 @@ from ..samples import Feeds
 from . import torch as torch_source
 from .exported import Export, library, library_roots
 from .transformers_inputs import any_size, padding_matters, pictures, sides, sounds, texts
+from .transformers_tasks import ALIASES, LABELLED, SIDECARS, TASKS, task_of
 
-__all__ = [
-    "LABELLED",
-    "SIDECARS",
-    "TASKS",
-    "Transformers",
-    "export",
-    "open_file",
-    "reaches_hub",
-    "takes",
-    "takes_file",
-    "task_of",
-]
+__all__ = ["TASKS", "Transformers", "export", "open_file", "reaches_hub", "takes", "takes_file"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """What a task loads and keeps.
-
-    Args:
-        auto: the class of transformers that finds the model's own.
-        endings: of the architectures that are made for it.
-        outputs: those that are kept; what else a model gives is dropped, and the weights behind it.
-        pair: texts come in twos.
-    """
-
-    auto: str
-    endings: tuple[str, ...]
-    outputs: tuple[str, ...] = ("logits",)
-    pair: bool = False
-
-
-_SOUND = ("Wav2Vec2", "Wav2Vec2Conformer", "Wav2Vec2Bert", "Hubert", "WavLM", "UniSpeech", "UniSpeechSat")
-
-TASKS = {
-    "audio-classification": _Task(  # before texts, as their architectures end alike
-        "AutoModelForAudioClassification",
-        ("ForAudioClassification", *(f"{name}ForSequenceClassification" for name in _SOUND)),
-    ),
-    "text-classification": _Task("AutoModelForSequenceClassification", ("ForSequenceClassification",)),
-    "zero-shot-classification": _Task("AutoModelForSequenceClassification", (), pair=True),  # known by its labels
-    "token-classification": _Task("AutoModelForTokenClassification", ("ForTokenClassification",)),
-    "question-answering": _Task(
-        "AutoModelForQuestionAnswering",
-        ("ForQuestionAnswering", "ForQuestionAnsweringSimple"),
-        ("start_logits", "end_logits"),
-        pair=True,
-    ),
-    "fill-mask": _Task("AutoModelForMaskedLM", ("ForMaskedLM", "WithLMHeadModel")),
-    "image-classification": _Task(
-        "AutoModelForImageClassification", ("ForImageClassification", "ForImageClassificationWithTeacher")
-    ),
-    "object-detection": _Task("AutoModelForObjectDetection", ("ForObjectDetection",), ("logits", "pred_boxes")),
-    "image-segmentation": _Task("AutoModelForSemanticSegmentation", ("ForSemanticSegmentation",)),
-    "feature-extraction": _Task("AutoModel", ("Model",), ("last_hidden_state",)),
-}
-_ALIASES = {"sentiment-analysis": "text-classification", "ner": "token-classification"}
-LABELLED = {task for task in TASKS if task not in ("question-answering", "fill-mask", "feature-extraction")}
-
-SIDECARS = (  # what a page may need beside the weights
-    "config.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "vocab.txt",
-    "vocab.json",
-    "merges.txt",
-    "preprocessor_config.json",
-)
 _PROBE_S = 5  # a hub that can be reached answers within one
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
@@ -167,7 +103,7 @@ def _wanted(thing: Any, name: str) -> Transformers:
         wanted = Transformers(thing.model, thing.task, thing.tokenizer or getattr(thing, "image_processor", None))
     else:
         wanted = Transformers(thing)
-    task = _ALIASES.get(wanted.task, wanted.task)
+    task = ALIASES.get(wanted.task, wanted.task)
     if task and task not in TASKS:
         raise BuildError(f'{name}: task "{task}" is not known; known are {", ".join(TASKS)}')
     return replace(wanted, task=task)
@@ -227,27 +163,6 @@ def _task_of(config: Any, name: str) -> str:
     raise BuildError(
         f"{name}: has {found}; say what it is for, such as Transformers(model, task=...): {', '.join(TASKS)}"
     )
-
-
-def task_of(architecture: str, labels: Iterable[object]) -> str:
-    """What an architecture is made for, by its class's name; "" where that is no task here.
-
-    Args:
-        labels: of its classes, since only those tell a model of entailment.
-    """
-    if architecture.endswith("ForSequenceClassification") and any(
-        str(label).lower().startswith("entail") for label in labels
-    ):
-        return "zero-shot-classification"
-    for task, one in TASKS.items():
-        # GPT2LMHeadModel writes texts, which is no task here, although its ending is a plain model's.
-        if (
-            one.endings
-            and architecture.endswith(one.endings)
-            and not (one.auto == "AutoModel" and "Head" in architecture)
-        ):
-            return task
-    return ""
 
 
 def _architecture(config: Any) -> str:
