@@ -87,7 +87,9 @@ app = App(
     title="Count things",
     description="How many separate things lie in a picture, and how large is each? "
     "A graph finds what is darker or brighter than its surroundings; an operator in its middle is a Python function.",
-    examples=[("coins.png", "brighter", 0.08, 60), ("dots.png", "darker", 0.15, 20)],
+    examples={
+        "count": {"coins": ("coins.png", "brighter", 0.08, 60), "coloured dots": ("dots.png", "darker", 0.15, 20)},
+    },
     card=ModelCard(
         "Local contrast and connected components",
         source="written by model.py, not trained",

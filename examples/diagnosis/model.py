@@ -32,9 +32,8 @@ def model():
     train, test, targets, diagnoses = data()
     boosted = LGBMClassifier(n_estimators=60, num_leaves=8, learning_rate=0.1, random_state=0, verbose=-1)
     forest = RandomForestClassifier(100, min_samples_leaf=2, random_state=0)
-    patients = pd.concat(
-        [test.round(4), diagnoses.map({0: "malignant", 1: "benign"}).rename("found by doctors")], axis=1
-    )
+    found = diagnoses.map({0: "malignant", 1: "benign"}).rename("found by doctors")
+    patients = pd.concat([found, test.round(4)], axis=1)
     return {
         "lightgbm.onnx": boosted.fit(train, targets),
         "forest.onnx": forest.fit(train.to_numpy(), targets),
