@@ -120,6 +120,12 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def gallery(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All examples, built as one site."""
+    return build_once(sorted((ROOT / "examples").glob("*/app.py")), "gallery", tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The apps of tests/browser/apps, built."""
     apps = sorted(path for path in APPS.glob("*/app.py"))

@@ -2,20 +2,13 @@
 
 import pytest
 
-from tests.browser.conftest import ROOT, build_once
+from tests.browser.conftest import ROOT
 from tests.browser.driver import assert_same
 
 EXAMPLES = sorted(path.parent.name for path in (ROOT / "examples").glob("*/app.py"))
 MODES = {"WASM with threads": ("iso+cores4", "wasm"), "Python": ("plain", "python")}
 QUICK = ("digits", "filetype")  # small enough for what few visitors get
 GPU_DB = 60.0  # a thousandth: what other orders of summing cost a deep network in float32
-
-
-@pytest.fixture(scope="session")
-def gallery(tmp_path_factory):
-    """All examples, built as one site."""
-    apps = [ROOT / "examples" / name / "app.py" for name in EXAMPLES]
-    return build_once(apps, "gallery", tmp_path_factory)
 
 
 @pytest.mark.parametrize("app", EXAMPLES)

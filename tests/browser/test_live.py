@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Playwright, expect
 
+from tests.browser.conftest import ROOT
 from tests.browser.driver import until
 from tests.browser.server import Host
 from tests.browser.visitor import View, Visitor, visiting
@@ -26,6 +27,7 @@ WITNESS = """{
   globalThis.AudioWorkletNode = class extends AudioWorkletNode {
     constructor(...args) {
       super(...args);
+      globalThis.tap = this.port;
       this.port.addEventListener("message", ({ data }) => blocks.push(data));
     }
   };
@@ -43,9 +45,14 @@ HEARD = """async (samples) => {
 }"""
 
 
+VOICES = ROOT / "examples" / "voice" / "two-voices.wav"
+
+
 @pytest.fixture(scope="module")
 def devices(playwright: Playwright, browser_type_launch_args: dict[str, Any]) -> Iterator[Browser]:
+    """A camera that shows a turning disc, and a microphone that hears two voices again and again."""
     fake = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
+    fake.append(f"--use-file-for-fake-audio-capture={VOICES}")
     args = {**browser_type_launch_args, "args": [*browser_type_launch_args["args"], *fake]}
     browser = playwright.chromium.launch(**args)
     yield browser
@@ -187,7 +194,23 @@ def test_a_microphone_is_heard_sample_by_sample_also_by_a_function_that_lags(vis
     view.root.get_by_role("button", name="Live microphone").click()
     until(page, lambda: said(view)["pieces"] < heard["pieces"])
     assert said(view)["gapless"]
+
+    # 15 seconds at once are more than it will catch up with
+    page.evaluate("for (let i = 0; i < 30; i += 1) tap.onmessage({ data: new Float32Array(24000) })")
+    expect(view.root.locator(".live-meter")).to_have_text(re.compile(r"\d\ss of sound lost: the model is slower"))
+    assert not said(view)["gapless"]
     view.root.locator(".stop").click()
+
+
+def test_the_voice_example_hears_live_when_somebody_speaks(devices: Browser, host: Host, gallery: Path):
+    with visiting(devices, host, gallery, "voice.html") as visitor:
+        visitor.wait_ready()
+        view = visitor.tab("Hear live")
+        view.root.get_by_role("button", name="Live microphone").click()
+        headline = view.result.locator(".headline strong")
+        for truth in ("speech", "no speech", "speech"):
+            expect(headline).to_have_text(truth)
+        assert visitor.complaints == []
 
 
 def test_a_drawing_is_answered_in_the_middle_of_a_stroke(visitor: Visitor):
