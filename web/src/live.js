@@ -38,7 +38,7 @@ export class Live {
   }
 
   get on() {
-    return this.#flow !== null;
+    return this.#flow?.open ?? false;
   }
 
   /** @param {Flow} flow which is open */

@@ -78,6 +78,7 @@ export class View {
 
   /** Runs with what the form holds, now or as soon as the model is ready. */
   async run() {
+    if (this.#live.on) return; // the next call comes by itself
     clearTimeout(this.#timer);
     this.#timer = 0;
     this.#waiting = false;

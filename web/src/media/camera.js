@@ -11,7 +11,7 @@ import { Frames } from "./frames.js";
  * @param {(file: File) => void} taken
  * @param {(message: string) => void} complain
  */
-export function camera(taken, complain) {
+export function stillCamera(taken, complain) {
   /** @type {MediaStream | null} */
   let stream = null;
   const video = h("video", { class: "picture", playsinline: true, muted: true, autoplay: true });
@@ -48,7 +48,7 @@ export function camera(taken, complain) {
     element.hidden = true;
   }
 
-  return { element, open, close };
+  return { element, open, close, take: () => null, running: () => false };
 }
 
 /**
@@ -60,15 +60,18 @@ export function camera(taken, complain) {
 export function liveCamera(side, context, changed) {
   /** @type {Frames | null} */
   let frames = null;
+  let opening = false; // the visitor is being asked
   const video = h("video", { class: "picture", playsinline: true, muted: true, autoplay: true });
   const element = h("div", { class: "viewfinder", hidden: true }, video);
 
   async function open() {
-    if (frames) return;
+    if (frames || opening) return;
+    opening = true;
     const opened = await Frames.open(video, side, () => {
       close();
       context.complain(t("device_gone", { device: t("device_camera") }));
     });
+    opening = false;
     if (typeof opened === "string") return context.complain(opened);
     show(opened);
     void opened.closed.then(() => show(null));

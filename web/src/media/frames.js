@@ -15,7 +15,7 @@ export class Frames {
   #video;
   #side;
   #canvas = h("canvas");
-  #open = true;
+  open = true;
   #came = 0;
   #taken = 0;
   #counted = 0; // of those that came, when the losses were last told
@@ -53,13 +53,13 @@ export class Frames {
 
   /** @returns {Promise<boolean>} */
   async fresh() {
-    if (this.#open && (this.#taken === this.#came || !this.#video.videoWidth)) {
+    if (this.open && (this.#taken === this.#came || !this.#video.videoWidth)) {
       await new Promise((resolve) => {
         this.#tell = () => resolve(undefined);
         setTimeout(resolve, BLIND_MS);
       });
     }
-    return this.#open && (this.#video.videoWidth > 0 || this.fresh());
+    return this.open && (this.#video.videoWidth > 0 || this.fresh());
   }
 
   /** The newest frame in wire form. */
@@ -91,8 +91,8 @@ export class Frames {
   }
 
   close() {
-    if (!this.#open) return;
-    this.#open = false;
+    if (!this.open) return;
+    this.open = false;
     closeDevice(this.#stream);
     this.#video.srcObject = null;
     this.#tell();
@@ -100,7 +100,7 @@ export class Frames {
   }
 
   #watch() {
-    if (!this.#open) return;
+    if (!this.open) return;
     const seen = (/** @type {number} */ frames) => {
       if (frames > this.#came) {
         this.#came = frames;

@@ -21,7 +21,7 @@ export class Listener {
   #lost = 0;
   #rate = 1;
   #chunk_s;
-  #open = true;
+  open = true;
   #tell = () => {};
   #over = () => {};
   /** @type {Promise<void>} */
@@ -49,8 +49,8 @@ export class Listener {
 
   /** @returns {Promise<boolean>} */
   async fresh() {
-    while (this.#open && !this.#enough) await new Promise((resolve) => (this.#tell = () => resolve(undefined)));
-    return this.#open;
+    while (this.open && !this.#enough) await new Promise((resolve) => (this.#tell = () => resolve(undefined)));
+    return this.open;
   }
 
   /** All that was heard since the last time, in wire form. */
@@ -74,8 +74,8 @@ export class Listener {
   }
 
   close() {
-    if (!this.#open) return;
-    this.#open = false;
+    if (!this.open) return;
+    this.open = false;
     this.#tell();
     this.#over();
     void this.#close();

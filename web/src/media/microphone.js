@@ -17,6 +17,7 @@ const LEVEL_MS = 60; // how long one peak stands
 export function liveMicrophone(options, context, changed) {
   /** @type {Listener | null} */
   let listener = null;
+  let opening = false; // the visitor is being asked
   const level = h("meter", { class: "level", min: 0, max: 1, "aria-label": t("level") });
   const element = h("div", { class: "viewfinder", hidden: true },
     h("p", { class: "listening" }, icon("microphone"), t("listening"), level));
@@ -31,7 +32,8 @@ export function liveMicrophone(options, context, changed) {
   }
 
   async function open() {
-    if (listener) return;
+    if (listener || opening) return;
+    opening = true;
     const opened = await Listener.open({
       rate: options.sample_rate,
       chunk_s: options.chunk_s ?? CHUNK_S,
@@ -41,6 +43,7 @@ export function liveMicrophone(options, context, changed) {
         context.complain(t("device_gone", { device: t("device_microphone") }));
       },
     });
+    opening = false;
     if (typeof opened === "string") return context.complain(opened);
     turn(opened);
     void opened.closed.then(() => turn(null));

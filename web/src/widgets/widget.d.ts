@@ -27,6 +27,8 @@ export interface InputWidget {
 
 /** Input that comes by itself while it is open. */
 export interface Flow {
+  /** Whether nobody has closed it. */
+  readonly open: boolean;
   /** Resolves as soon as there is something to take that was not taken yet: true; false once it is closed. */
   fresh(): Promise<boolean>;
   /** Forgets what came so far: what comes next has nothing before it. */

@@ -4,7 +4,7 @@
  * goes there as pixels.
  */
 
-import { camera, liveCamera } from "../../media/camera.js";
+import { liveCamera, stillCamera } from "../../media/camera.js";
 import { button, h, icon } from "../../dom.js";
 import { t } from "../../words.js";
 import { FileBox, fileLine, fileOf, fileValue } from "./file-box.js";
@@ -17,11 +17,11 @@ export function image(field, context) {
   /** @type {import("../widget.js").Given | null} */
   let pixels = null; // an example given as pixels, not as a file
   const sources = field.options.sources ?? ["upload", "camera"];
-  const viewfinder = camera((file) => box.take(file), context.complain);
-  const live = liveCamera(field.options.frame_px ?? FRAME_PX, context, (open) => (box.element.hidden = open));
+  const camera = context.live
+    ? liveCamera(field.options.frame_px ?? FRAME_PX, context, (open) => (box.element.hidden = open))
+    : stillCamera((file) => box.take(file), context.complain);
   let asleep = false; // the camera goes on when the form is seen again
-  const open = () => (context.live ? live.open() : viewfinder.open());
-  const shoot = button({ onclick: () => void open() }, icon("camera"), t(context.live ? "camera_live" : "camera"));
+  const shoot = button({ onclick: () => void camera.open() }, icon("camera"), t(context.live ? "camera_live" : "camera"));
   const box = new FileBox(context, {
     symbol: "camera",
     prompt: "drop_image",
@@ -34,13 +34,12 @@ export function image(field, context) {
     },
   });
   return {
-    element: h("div", {}, viewfinder.element, live.element, box.element),
+    element: h("div", {}, camera.element, box.element),
     async value() {
-      return live.take() ?? pixels ?? (box.file && fileValue("image", box.file));
+      return camera.take() ?? pixels ?? (box.file && fileValue("image", box.file));
     },
     set(wire, buffers) {
-      viewfinder.close();
-      live.close();
+      camera.close();
       if (wire.encoding !== "rgba") return box.set(fileOf(wire, buffers));
       const data = /** @type {Uint8Array} */ (buffers[wire.buffer ?? -1]);
       box.set(null);
@@ -50,16 +49,15 @@ export function image(field, context) {
     },
     take(file) {
       if (!file.type.startsWith("image/")) return false;
-      live.close();
+      if (context.live) camera.close();
       return box.take(file);
     },
     rest() {
-      viewfinder.close();
-      asleep = live.running();
-      live.close();
+      asleep = camera.running();
+      camera.close();
     },
     wake() {
-      if (asleep) void live.open();
+      if (asleep) void camera.open();
       asleep = false;
     },
   };
