@@ -23,8 +23,8 @@ def waves(name: str, count: int) -> tuple[Array, Array]:
     return tokens.astype(np.float32), places.astype(np.float32)
 
 
-def reader(vocabulary: int) -> bytes:
-    """The network: input_ids int64 [1, T] to start_logits and end_logits, float32 [1, T]."""
+def reader(vocabulary: int, length: int | str = "T", dtype: int = onnx.TensorProto.INT64) -> bytes:
+    """The network: input_ids [1, length] of an integer type to start_logits and end_logits, float32 [1, length]."""
     constants = [numpy_helper.from_array(np.array([0]), "zero")]
     nodes = [helper.make_node("Shape", ["input_ids"], ["length"], start=1)]
     for name in _WAVES:
@@ -39,8 +39,8 @@ def reader(vocabulary: int) -> bytes:
     graph = helper.make_graph(
         nodes,
         "reader",
-        [helper.make_tensor_value_info("input_ids", onnx.TensorProto.INT64, [1, "T"])],
-        [helper.make_tensor_value_info(f"{name}_logits", onnx.TensorProto.FLOAT, [1, "T"]) for name in _WAVES],
+        [helper.make_tensor_value_info("input_ids", dtype, [1, length])],
+        [helper.make_tensor_value_info(f"{name}_logits", onnx.TensorProto.FLOAT, [1, length]) for name in _WAVES],
         constants,
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)

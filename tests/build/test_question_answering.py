@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 pytest.importorskip("transformers")
@@ -59,6 +60,15 @@ def test_the_recorded_answers_come_from_one_window_and_from_many() -> None:
     counts = {len(case["windows"]) for case in RECORDED}
     assert 1 in counts
     assert max(counts) > 20
+
+
+def test_a_network_of_one_length_gets_its_texts_filled_up(
+    session: InferenceSession, tokenizers: dict[str, Tokenizer]
+) -> None:
+    fixed = QuestionAnswerer(InferenceSession(reader(1000, 40, onnx.TensorProto.INT32)), tokenizers["word"])
+    free = QuestionAnswerer(session, tokenizers["word"], max_seq_len=40)
+    assert fixed("what?", "Angela in Paris", top_k=3) == free("what?", "Angela in Paris", top_k=3)
+    assert fixed("what cities?", LONG, top_k=3) == free("what cities?", LONG, top_k=3)
 
 
 def test_an_answer_is_awaited_alike(session: InferenceSession, tokenizers: dict[str, Tokenizer]) -> None:

@@ -1,4 +1,7 @@
-/** Passages highlighted in their text, and the same as a list; answers stand above the text that they were found in. */
+/**
+ * Passages highlighted in their text, and the same as a list, which is what a screen reader hears of labels and scores;
+ * answers stand above the text that they were found in.
+ */
 
 import { h } from "../../dom.js";
 import { count, percent, t } from "../../words.js";
@@ -23,7 +26,7 @@ export function spans(display) {
   const marked = passages(characters.length, ranked).map(({ start, end, item }) => {
     const part = characters.slice(start, end).join("");
     if (!item) return document.createTextNode(part);
-    const name = item.label && item.end === end && h("span", { class: "span-label" }, item.label);
+    const name = item.label && item.end === end && h("span", { class: "span-label", "aria-hidden": "true" }, item.label);
     return h("mark", { class: `span ${hue(item)}${item.label || item === best ? "" : " lesser"}` }, part, name);
   });
   const rows = items.map((item) =>
