@@ -4,7 +4,7 @@ HOST ?= 127.0.0.1
 PORT ?= 8000
 JOBS ?= 2
 BIN := .venv/bin
-APPS := examples/digits/app.py examples/filetype/app.py examples/count/app.py
+APPS := $(addprefix examples/,digits photo detect background ocr search voice diagnosis filetype count)
 
 .PHONY: demo test check bench browser clean
 
