@@ -33,6 +33,13 @@ def test_regions_are_those_of_scipy(height: int, width: int, share: float, seed:
     np.testing.assert_array_equal(found.pixels(), np.bincount(expected.ravel(), minlength=count + 1)[1:])
 
 
+def test_an_outline_has_the_ends_of_every_row() -> None:
+    mask = np.array([[1, 0, 1, 1], [1, 1, 1, 0], [0, 0, 0, 0], [0, 1, 0, 0]], bool)
+    found = regions(mask)
+    assert found.outline(0).tolist() == [[0, 0], [0, 1], [3, 0], [2, 1]]
+    assert found.outline(1).tolist() == [[1, 3], [1, 3]]
+
+
 def test_a_snake_that_fills_the_page_is_one_region() -> None:
     mask = np.zeros((301, 301), bool)
     mask[::2] = True

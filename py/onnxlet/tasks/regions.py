@@ -35,9 +35,12 @@ class Regions(NamedTuple):
         return counted[self.bounds[1:]] - counted[self.bounds[:-1]]
 
     def outline(self, region: int) -> Array:
-        """Centres of the first and last pixel of each run of a region, int64 [2 * runs, 2], x and y."""
+        """Centres of the first and last pixel of each of a region's rows, int64 [2 * rows, 2], x and y."""
         row, first, last = (part[self.bounds[region] : self.bounds[region + 1]] for part in self.runs)
-        return np.concatenate([np.stack([first, row], 1), np.stack([last, row], 1)])
+        starts = np.flatnonzero(np.diff(row, prepend=-1))
+        ends = np.append(starts[1:], len(row)) - 1
+        sides = [np.stack([first[starts], row[starts]], 1), np.stack([last[ends], row[ends]], 1)]
+        return np.concatenate(sides)
 
 
 def regions(mask: Array) -> Regions:
