@@ -190,6 +190,9 @@ def test_the_task_is_what_the_model_says_else_a_guess_that_is_told(tmp_path: Pat
     h.set_model_props(proto, {"task": "classify", "names": "{0: 'red', 1: 'green'}"})
     onnx.save(proto, tmp_path / "ultralytics.onnx")
     assert found(tmp_path / "ultralytics.onnx") == ("image-classification", "as the model's metadata says", False)
+    app = write_app(tmp_path / "ultralytics.onnx", tmp_path / "app", report)
+    assert 'ImageInput((48, 48), "center_crop", edge=48, antialias=True)' in app.read_text()
+    assert run_example(app).best in ("red", "green")
 
 
 def test_any_other_model_gets_tensors_by_its_signature(tmp_path: Path, report: Reporter, runtime: Runtime) -> None:

@@ -150,6 +150,8 @@ def test_vectors_compare_texts_and_search_a_corpus(make: Make, tmp_path: Path, r
             first = model(**words(text, return_tensors="pt")).last_hidden_state[0, 0].double().numpy()
         return first / np.linalg.norm(first)
 
+    with pytest.raises(BuildError, match="--task vectors: is not known; expected image-classification, "):
+        write_app(folder, tmp_path / "none", report, Wanted("vectors"))
     lines = ["the cat sat on the mat", "nothing works here", "children enter for free"]
     app = write_app(folder, tmp_path / "compare", report, Wanted(example=("the cat", "\n".join(lines))))
     looks_hand_written(app)
@@ -161,3 +163,12 @@ def test_vectors_compare_texts_and_search_a_corpus(make: Make, tmp_path: Path, r
     looks_hand_written(app)
     assert dict(run_example(app).items) == pytest.approx(cosines, abs=1e-4)
     assert np.load(app.parent / "corpus.npy").shape == (3, 32)
+
+
+def test_a_task_that_is_said_gets_its_own_head(make: Make, tmp_path: Path, report: Reporter) -> None:
+    """A folder that fills gaps also has vectors."""
+    app = write_app(make("AutoModelForMaskedLM"), tmp_path / "app", report, Wanted("feature-extraction"))
+    assert "FeatureExtractor" in app.read_text()
+    labels = run_example(app).items
+    assert len(labels) == 3
+    assert all(-1.001 <= score <= 1.001 for _, score in labels)

@@ -38,13 +38,16 @@ def picture_of(subject: Subject, task: str) -> NodeArg:
     return subject.picture
 
 
-def image_argument(draft: Draft, subject: Subject, arg: NodeArg, fit: str, side: int, *, imagenet: bool) -> list[str]:
+def image_argument(
+    draft: Draft, subject: Subject, arg: NodeArg, fit: str, side: int, *, imagenet: bool, whole: bool = False
+) -> list[str]:
     """The task's argument ``image=``, and the lines before it.
 
     Args:
         arg: the input that is a picture.
         fit: of pictures that the model says nothing of, as `ImageInput` names it; side: of theirs, in pixels.
         imagenet: whether models of this kind are trained on ImageNet's mean and std.
+        whole: whether a crop takes all of the shorter side; else seven eighths, as torchvision does.
     """
     wanted = subject.wanted
     draft.use("onnxlet.tasks", "ImageInput")
@@ -53,11 +56,11 @@ def image_argument(draft: Draft, subject: Subject, arg: NodeArg, fit: str, side:
     width, height = _size(subject, arg.shape, side)
     arguments = [f"({width}, {height})", f'"{fit}"']
     if fit == "center_crop" and width == height:
-        arguments.append(f"edge={width * 8 // 7}")  # 256 for 224, as torchvision has it
+        arguments.append(f"edge={width if whole else width * 8 // 7}")  # 256 for 224
     levels = {name: _number(subject, name) for name in ("mean", "std") if getattr(wanted, name)}
-    whole = from_ort_type(arg.type).numpy.kind in "iu"
+    integers = from_ort_type(arg.type).numpy.kind in "iu"
     grey = 1 in (arg.shape[1], arg.shape[3]) and 3 not in (arg.shape[1], arg.shape[3])
-    if whole:
+    if integers:
         arguments.append("rescale=1.0")  # such models normalize inside
     elif imagenet and not grey:
         levels = {**_LEVELS, **levels}
@@ -67,12 +70,13 @@ def image_argument(draft: Draft, subject: Subject, arg: NodeArg, fit: str, side:
     arguments += ["channels=1"] if grey else []
     unsaid = [name for name in ("mean", "std") if name in levels and not getattr(wanted, name)]
     open_size = not wanted.image_size and not all(isinstance(size, int) for size in arg.shape[1:])
-    if unsaid or open_size or not wanted.mean:
-        what = [f"{width} x {height} pixels"] if open_size else []
-        what += ["ImageNet's mean and std"] if unsaid else [] if levels else ["levels of 0 to 1"] if not whole else []
-        what.append(_FITS[fit])
+    assumed = [f"{width} x {height} pixels"] if open_size else []
+    assumed += ["ImageNet's mean and std"] if unsaid else []
+    assumed += [] if levels or integers or whole else ["levels of 0 to 1"]
+    if assumed:
+        assumed.append(_FITS[fit])
         draft.notes.append(
-            f"does not say how it wants its pictures; assumed: {', '.join(what)}. Say otherwise with --image-size, "
+            f"does not say how it wants its pictures; assumed: {', '.join(assumed)}. Say otherwise with --image-size, "
             "--mean and --std, or in the app"
         )
         draft.setup.append("# Assumed, since the model does not say it: see how it was trained.")

@@ -50,7 +50,8 @@ def classification(subject: Subject) -> Draft:
     draft.use("onnxlet", "Image", "Labels")
     draft.use("onnxlet.tasks", "ImageClassifier")
     arguments = ["session", *labels_argument(draft, subject, subject.classes)]
-    arguments += image_argument(draft, subject, arg, "center_crop", 224, imagenet=True)
+    told = subject.metadata.get("task") == "classify"  # Ultralytics', which are trained on levels of 0 to 1
+    arguments += image_argument(draft, subject, arg, "center_crop", 224, imagenet=not told, whole=told)
     if subject.ends_with("Softmax", "Sigmoid"):
         arguments.append('function_to_apply="none"')
     draft.setup.append(call("classifier = ImageClassifier", arguments))

@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from onnxlet.errors import BuildError
 from onnxlet.tasks.metadata import TASK
 
 from ..sources.yolo import detector
@@ -13,7 +12,7 @@ from .tables import gives_probabilities, takes_rows
 __all__ = ["Found", "recognize_task"]
 
 _IMAGENET = (1000, 1001)  # classes; the second with a first one for none of them
-_ULTRALYTICS = {"detect": "object-detection", "classify": "image-classification", "segment": "image-segmentation"}
+_ULTRALYTICS = {"detect": "object-detection", "classify": "image-classification"}
 
 
 class Found(NamedTuple):
@@ -25,18 +24,13 @@ class Found(NamedTuple):
 
 
 def recognize_task(subject: Subject) -> Found:
-    """The task that was asked for, else the one that the model's own words tell, else what its shapes suggest.
-
-    Raises: BuildError: the task that was asked for is not known.
-    """
-    if task := subject.wanted.task:
-        if task not in TASKS:
-            raise BuildError(f"--task {task}: is not known; expected {', '.join(TASKS)}")
-        return Found(task, "as --task says")
+    """The task that was asked for, else the one that the model's own words tell, else what its shapes suggest."""
+    if subject.wanted.task:
+        return Found(subject.wanted.task, "as --task says")
     if subject.metadata.get(TASK) in TASKS:
         return Found(subject.metadata[TASK], "as its files say")
     told = _ULTRALYTICS.get(subject.metadata.get("task", ""), "")
-    if told in TASKS and (told != "object-detection" or detector(subject.made)):
+    if told and (told != "object-detection" or detector(subject.made)):
         return Found(told, "as the model's metadata says")
     return _by_shapes(subject)
 

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from onnxlet.errors import BuildError
@@ -10,6 +11,8 @@ from onnxlet.errors import BuildError
 from .. import sources
 from ..paths import write_whole
 from ..progress import Reporter
+from ..sources.transformers import Transformers
+from ..sources.transformers_tasks import TASKS as EXPORTED
 from ..sources.yolo import labelled
 from .draft import Draft
 from .options import Wanted
@@ -48,11 +51,16 @@ def write_app(path: Path, folder: Path, report: Reporter, wanted: Wanted | None 
 def open_subject(path: Path, wanted: Wanted, report: Reporter) -> Subject:
     """Export a model, and gather what is said of it.
 
-    Raises: BuildError: it cannot be exported.
+    Raises: BuildError: it cannot be exported, or --task names no task.
     """
+    if wanted.task and wanted.task not in TASKS:
+        raise BuildError(f"--task {wanted.task}: is not known; expected {', '.join(TASKS)}")
     name = f"{name_of(path)}.onnx"
     with report.step(f"Exporting {path}"):
-        made = labelled(sources.export(path, name))
+        thing = sources.open_file(path)
+        if isinstance(thing, Transformers) and wanted.task in EXPORTED:  # another head than its architecture's
+            thing = replace(thing, task=wanted.task)
+        made = labelled(sources.export(thing, name))
     return Subject(path, made, name, wanted)
 
 
