@@ -18,11 +18,12 @@ from onnxlet.tasks.metadata import MAX_LENGTH, PROBLEM_TYPE, TASK
 from . import onnx as onnx_source
 from .exported import Export
 from .transformers_tasks import LABELLED, SIDECARS, task_of
-from .yolo import LABELS
+from .yolo import LABELS, labelled
 
 __all__ = ["OnnxFolder", "export", "open_file", "takes", "takes_file"]
 
 _NAMES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
+_BESIDE = (*(name for name in SIDECARS if name != "config.json"), LABELS)
 _FROM_PADDING = ("roberta", "xlm-roberta", "camembert", "mpnet")  # their positions begin after the padding's id
 
 
@@ -40,7 +41,7 @@ def takes(thing: Any) -> bool:
 
 
 def takes_file(path: Path) -> bool:
-    """Whether it is a folder with an .onnx file, or an .onnx file whose folder has a transformers configuration."""
+    """Whether it is a folder with an .onnx file, or such a file with a configuration, a tokenizer or labels beside."""
     return bool(_models(path)) if path.is_dir() else _folder_of(path) is not None
 
 
@@ -76,7 +77,8 @@ def export(thing: OnnxFolder, name: str) -> Export:
     where = thing.file.relative_to(thing.folder).as_posix()
     notes = (f"is {where} of {thing.folder.name}; nothing was exported", *made.notes)
     # Messages of protocol buffers that follow each other are one.
-    return replace(made, data=made.data + proto.SerializeToString(), notes=notes, files={**made.files, **files})
+    data = made.data + proto.SerializeToString()
+    return labelled(replace(made, data=data, notes=notes, files={**made.files, **files}))
 
 
 def _models(folder: Path) -> list[Path]:
@@ -87,7 +89,7 @@ def _models(folder: Path) -> list[Path]:
 
 
 def _folder_of(file: Path) -> Path | None:
-    """Where the configuration of an .onnx file lies: beside it, or above a folder of the name onnx.
+    """Where what goes with an .onnx file lies: beside it, or above a folder of the name onnx.
 
     None where there is none, or where the folder has other models too, and nobody knows whose it is.
     """
@@ -97,7 +99,7 @@ def _folder_of(file: Path) -> Path | None:
     if not file.name.startswith("model") and len(list(parent.glob("*.onnx"))) > 1:
         return None
     places = [parent, parent.parent] if parent.name == "onnx" else [parent]
-    return next((place for place in places if _config(place)), None)
+    return next((place for place in places if _config(place) or any((place / one).is_file() for one in _BESIDE)), None)
 
 
 def _config(folder: Path) -> Mapping[str, Any]:

@@ -105,3 +105,12 @@ def test_checking_a_folder_says_what_an_app_for_it_would_do(folder: Path) -> Non
     assert checked.task == "text-classification (as its files say)"
     assert checked.ok
     assert checked.path == str(folder)
+
+
+def test_what_an_export_wrote_beside_a_file_goes_with_it(tmp_path: Path) -> None:
+    (tmp_path / "mood.onnx").write_bytes(model())
+    (tmp_path / "vocab.txt").write_text("a\n")
+    (tmp_path / "labels.txt").write_text("bad\ngood\n")
+    made = export(tmp_path / "mood.onnx", "mood.onnx")
+    assert made.data == model()
+    assert made.files == {"vocab.txt": b"a\n", "labels.txt": b"bad\ngood\n"}
