@@ -16,7 +16,7 @@ from onnxlet.source import ModelSource
 from onnxlet.tasks.metadata import MAX_LENGTH, PROBLEM_TYPE, TASK
 
 from . import onnx as onnx_source
-from .exported import Export
+from .exported import Export, library
 from .transformers_tasks import LABELLED, SIDECARS, task_of
 from .yolo import LABELS, labelled
 
@@ -64,6 +64,7 @@ def export(thing: OnnxFolder, name: str) -> Export:
     """See `sources.export`."""
     made = onnx_source.export(onnx_source.OnnxFile(thing.file), name)
     files = {side: found.read_bytes() for side in SIDECARS if (found := thing.folder / side).is_file()}
+    converted = _convert_tokenizer(thing.folder, files)
     config = _config(thing.folder)
     told = _told(config, files)
     if TASK in told and (names := _names(config, told[TASK])):
@@ -75,10 +76,26 @@ def export(thing: OnnxFolder, name: str) -> Export:
     proto = onnx.ModelProto()
     onnx.helper.set_model_props(proto, {key: value for key, value in told.items() if key not in there})
     where = thing.file.relative_to(thing.folder).as_posix()
-    notes = (f"is {where} of {thing.folder.name}; nothing was exported", *made.notes)
+    notes = (f"is {where} of {thing.folder.name}; nothing was exported", *converted, *made.notes)
     # Messages of protocol buffers that follow each other are one.
     data = made.data + proto.SerializeToString()
     return labelled(replace(made, data=data, notes=notes, files={**made.files, **files}))
+
+
+def _convert_tokenizer(folder: Path, files: dict[str, bytes]) -> tuple[str, ...]:
+    """Make a tokenizer.json of what only Python's tokenizers read: SentencePiece, or vocab.json and merges.txt.
+
+    Returns: what to say of it.
+    """
+    if "tokenizer.json" in files or "vocab.txt" in files or not ("vocab.json" in files or any(folder.glob("*.model"))):
+        return ()
+    try:
+        made = library("transformers", "transformers").AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+        files["tokenizer.json"] = made.backend_tokenizer.to_str().encode()
+    except Exception as error:  # transformers is not there, or lacks a package, or does not know the files
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        return (f"has a tokenizer that pages cannot read, and no tokenizer.json can be made of it ({reason})",)
+    return ("its tokenizer was turned into a tokenizer.json",)
 
 
 def _models(folder: Path) -> list[Path]:

@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto
 from onnx import helper as h
 
-from onnxlet import InferenceSession
+from onnxlet import InferenceSession, Tokenizer
 from onnxlet.errors import BuildError
 from onnxlet_build.check import check
 from onnxlet_build.sources import export, open_file
@@ -114,3 +114,17 @@ def test_what_an_export_wrote_beside_a_file_goes_with_it(tmp_path: Path) -> None
     made = export(tmp_path / "mood.onnx", "mood.onnx")
     assert made.data == model()
     assert made.files == {"vocab.txt": b"a\n", "labels.txt": b"bad\ngood\n"}
+
+
+def test_a_tokenizer_that_only_python_reads_is_converted(folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    (folder / "tokenizer.json").unlink()
+    words = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", "a", "b", "ab", "\u0120"]
+    (folder / "vocab.json").write_text(json.dumps({word: i for i, word in enumerate(words)}))
+    (folder / "merges.txt").write_text("#version: 0.2\na b\n")
+    made = export(folder, "mood.onnx")
+    assert "its tokenizer was turned into a tokenizer.json" in made.notes
+    (tmp_path / "tokenizer.json").write_bytes(made.files["tokenizer.json"])
+    assert Tokenizer(tmp_path / "tokenizer.json").encode("abb").ids == [0, 7, 6, 2]
+    (folder / "vocab.json").write_text("not JSON")
+    assert "no tokenizer.json can be made of it (" in export(folder, "mood.onnx").notes[1]
