@@ -11,7 +11,7 @@ import pytest
 
 from onnxlet_build.cli import main
 
-from .conftest import WriteApp, heed_ctrl_c
+from .conftest import DATA, WriteApp, heed_ctrl_c
 
 BUILD = Path(__file__).parents[2] / "build.py"
 
@@ -78,3 +78,39 @@ def test_the_cache_is_where_the_environment_says(write_app: WriteApp, tmp_path: 
     assert "--offline forbids fetching it" in done.stderr
     assert str(tmp_path / "elsewhere") in done.stderr or (tmp_path / "elsewhere").is_dir()
     assert not (tmp_path / "dist").exists()
+
+
+def test_a_model_without_an_app_gets_one_that_is_kept_to_be_edited(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, out = tmp_path / "net.onnx", tmp_path / "dist"
+    model.write_bytes((DATA / "P_add1.onnx").read_bytes())
+    fast = ["--out", str(out), "--json", "--variants", "original", "--no-browser"]
+    assert main([str(model), "--labels", "names.txt", *fast]) == 1
+    assert "--labels: is not for tensors, which takes --example and --title; it is for" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["net.onnx"]
+    assert main([str(model), "--title", "Nets", *fast]) == 0
+    (written,) = json.loads(capsys.readouterr().out)["written"]
+    app = Path(written)
+    assert app == tmp_path / "dist-apps" / "net" / "app.py"
+    assert 'title="Nets"' in app.read_text()
+    assert main([str(model), "--title", "Other", *fast]) == 0  # what was written goes, as nobody has changed it
+    assert 'title="Other"' in app.read_text()
+    app.write_text(app.read_text() + "# mine\n")
+    built = (out / "site.json").read_bytes()
+    assert main([str(model), *fast]) == 1
+    assert "is there already, and not what would be written; build it instead" in capsys.readouterr().err
+    assert app.read_text().endswith("# mine\n")
+    assert (out / "site.json").read_bytes() == built
+    assert main([str(app), *fast]) == 0
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["dist", "dist-apps", "net.onnx"]
+
+
+def test_options_about_a_model_are_about_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["a.onnx", "b.onnx", "--task", "tensors", "--out", str(tmp_path / "dist")]) == 1
+    assert capsys.readouterr().err == (
+        "error: --task: is about one model without an app file, got 2; build each alone, then the folders of the apps "
+        "that are written\n"
+    )
+    assert main(["app.py", "--labels", "names.txt", "--out", str(tmp_path / "dist")]) == 1
+    assert "got 0; change it in the app" in capsys.readouterr().err
