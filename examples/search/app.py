@@ -20,7 +20,7 @@ def search(
     top: Annotated[int, Number(min=1, max=10, label="How many")] = 5,
 ) -> Table:
     """Which of fifty facts is nearest to it?"""
-    return Table(["fact", "likeness"], [[fact, f"{score:.2f}"] for fact, score in find(question, top).items])
+    return Table(["likeness", "fact"], [[f"{score:.2f}", fact] for fact, score in find(question, top).items])
 
 
 app = App(

@@ -5,13 +5,16 @@ Every kind of part that a tokenizer.json may have stands here in front of a mode
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
+import random
 import sys
 import unicodedata
 from collections.abc import Iterator
 
 import pytest
+import sentencepiece
 import tokenizers
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
@@ -20,6 +23,7 @@ from onnxlet.tokens.character_tables import ACCENTS, CONTROLS, MARKS, PUNCTUATIO
 from onnxlet.tokens.definition import Definition, read
 from onnxlet.tokens.engines import NativeEngine
 from onnxlet.tokens.portable import JsonLibrary, PortableEngine, refuse_unknown
+from onnxlet.wire_format import Message
 
 from .languages import mixed_texts
 from .node_library import NodeTokenizers
@@ -196,6 +200,31 @@ def test_every_kind_of_part_does_in_the_page_what_it_does_in_the_package(kind, l
     spec = json.loads(made.to_str())
     spec["model"] |= changes
     assert_equal(Definition(kind, spec, {}), library, TEXTS[::2])
+
+
+@pytest.mark.parametrize("rule", ["nmt_nfkc", "nfkc_cf"])
+def test_sentencepieces_compiled_normalizer_is_followed(rule, library, trained):
+    written = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(TEXTS[3:40]),
+        model_writer=written,
+        vocab_size=200,
+        hard_vocab_limit=False,
+        normalization_rule_name=rule,
+        minloglevel=3,
+    )
+    # sentencepiece_model.proto: ModelProto.normalizer_spec = 3, NormalizerSpec.precompiled_charsmap = 2
+    data = memoryview(written.getvalue())
+    charsmap = Message(data, 0, len(data), "model").message(3, "normalizer_spec", lambda spec: bytes(spec.blob(2)))
+    made = Tokenizer.from_str(trained["unigram"].to_str())
+    steps = [normalizers.Precompiled(charsmap), normalizers.Replace(Regex(" {2,}"), " ")]
+    made.normalizer = normalizers.Sequence(steps)  # as transformers writes T5's and XLM-RoBERTa's
+    made.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    made.decoder = decoders.Metaspace()
+    chosen = random.Random(3)
+    signs = [*sorted(set("".join(TEXTS))), *"\u0301\u0327\u200d\u200c\ufe0f\uff9e\u0e33a1é©" * 4]
+    scrambled = ["".join(chosen.choices(signs, k=chosen.randint(1, 8))) for _ in range(1000)]
+    assert_equal(Definition(rule, json.loads(made.to_str()), {}), library, [*TEXTS[::2], *scrambled])
 
 
 def test_half_characters_are_decoded_alike_while_text_streams_in(library):

@@ -9,9 +9,11 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-__all__ = ["Aligned", "Span"]
+__all__ = ["Aligned", "Change", "Span"]
 
 Span = tuple[int, int]
+Change = tuple[str, int]
+"""A character, and by how many the text grew where it stands: 1 for one that is new, -1 for one made of two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,24 +69,24 @@ class Aligned:
         chars = _decomposed(self.text, "NFKD" if "K" in form else "NFD")
         if form.endswith("C"):
             chars = _composed(chars)
-        spans: list[Span] = []
-        at = 0
-        for _, change in chars:
+        return self.transform(chars)
+
+    def transform(self, chars: Iterable[Change]) -> Aligned:
+        """Other characters, each with what it did to the length; new ones come from where the one before does."""
+        text, spans, at = "", [], 0
+        for char, change in chars:
+            text += char
             if change > 0:
                 spans.append(self.spans[max(at - 1, 0)])
             else:
-                spans.append(self.spans[at])
+                spans.append(self.spans[min(at, len(self) - 1)])
                 at += 1 - change
-        return Aligned("".join(char for char, _ in chars), spans)
+        return Aligned(text, spans)
 
 
-# A character, and by how many the text grew where it stands: 1 for one that is new, -1 for one made of two.
-_Change = tuple[str, int]
-
-
-def _decomposed(text: str, form: str) -> list[_Change]:
+def _decomposed(text: str, form: str) -> list[Change]:
     """Each character's decomposition, marks in canonical order (Unicode 3.11, D108)."""
-    chars: list[_Change] = []
+    chars: list[Change] = []
     first = 0  # of the marks that are in order so far
     for char in text:
         for i, part in enumerate(unicodedata.normalize(form, char)):  # type: ignore[arg-type]
@@ -96,13 +98,13 @@ def _decomposed(text: str, form: str) -> list[_Change]:
     return chars
 
 
-def _rank(change: _Change) -> int:
+def _rank(change: Change) -> int:
     return unicodedata.combining(change[0])
 
 
-def _composed(chars: Iterable[_Change]) -> list[_Change]:
+def _composed(chars: Iterable[Change]) -> list[Change]:
     """Canonical composition (Unicode 3.11, D117)."""
-    done: list[_Change] = []
+    done: list[Change] = []
     starter = -1  # its place in `done`
     last = -1  # the combining class of the mark before this character; -1: the starter is right before it
     for char, change in chars:

@@ -10,6 +10,7 @@ from ..errors import InvalidInput
 from .aligned import Aligned
 from .character_tables import ACCENTS, CONTROLS, MARKS, SPACES, members
 from .patterns import Find, matches
+from .precompiled import precompiled
 
 __all__ = ["Normalize", "normalizer"]
 
@@ -47,6 +48,8 @@ def normalizer(spec: _Spec | None, find: Find) -> Normalize:
         case "Replace":
             where = matches(spec["pattern"], find)
             return lambda text: text.replace(where(text.text), spec["content"])
+        case "Precompiled":
+            return precompiled(spec["precompiled_charsmap"], members(MARKS))
         case "Sequence":
             return _sequence([normalizer(step, find) for step in spec["normalizers"]])
         case kind:
