@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from . import inside as _inside
-from . import onnxruntime_names, places, providers, wire
+from . import node_table, onnxruntime_names, places, providers, wire
 from . import session as _session
 from .app import App
 from .errors import InvalidInput, OnnxletError, ProviderError
@@ -232,10 +232,13 @@ def status() -> str:
     return json.dumps(state)
 
 
-async def inside(what: str, session: int, read: Any) -> str:
-    """What `inside.py` knows, as JSON: "placements" of every session, "times" or "compare" of one; "verify" one.
+async def inside(what: str, session: int, read: Any, name: str = "") -> str:
+    """What `inside.py` and `node_table.py` know, as JSON.
 
     Args:
+        what: "placements" of every session; "times", "compare", "nodes" or "measure" of one, "verify" one, or a "value"
+            inside one.
+        name: of the value.
         read: gives a promise of a file of the site, as JavaScript's byte array, by its path.
     Returns: JSON; ``{"error"}`` where it fails.
     """
@@ -251,6 +254,12 @@ async def inside(what: str, session: int, read: Any) -> str:
                 return json.dumps(await _inside.times(session))
             case "compare":
                 return json.dumps(await _inside.compare(session))
+            case "nodes":
+                return json.dumps(await node_table.nodes(session))
+            case "measure":
+                return json.dumps(await node_table.measure(session))
+            case "value":
+                return json.dumps(await node_table.value(session, name))
             case "verify":
                 return json.dumps(await verify(session, bytes_of))
         raise InvalidInput(f"nothing inside is called {what!r}")

@@ -26,7 +26,19 @@ from .partition import name_nodes
 from .providers.base import Traced, Value
 from .session import InferenceSession
 
-__all__ = ["compare", "keeping_last", "node_times", "placements", "session_of", "times", "watch"]
+__all__ = [
+    "Call",
+    "compare",
+    "has_run",
+    "keeping_last",
+    "last_call",
+    "node_times",
+    "placements",
+    "session_of",
+    "timed",
+    "times",
+    "watch",
+]
 
 TOP = 20  # rows of a table: what a person reads
 _KERNEL = "_kernel_time"
@@ -34,12 +46,14 @@ _TOKEN = re.compile(r"_token_\d+$")
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class Call:
+    """What a session was asked."""
+
     fetches: list[str]
     feeds: dict[str, Value]
 
 
-_last: weakref.WeakKeyDictionary[InferenceSession, _Call] = weakref.WeakKeyDictionary()
+_last: weakref.WeakKeyDictionary[InferenceSession, Call] = weakref.WeakKeyDictionary()
 
 
 def watch() -> None:
@@ -50,7 +64,7 @@ def watch() -> None:
 
 
 def _note(session: InferenceSession, fetches: list[str], feeds: dict[str, Value]) -> None:
-    _last[session] = _Call(fetches, feeds)
+    _last[session] = Call(fetches, feeds)
 
 
 @contextmanager
@@ -121,7 +135,20 @@ async def times(number: int) -> dict[str, Any]:
         ``other_ms``: what the nodes do not account for.
     Raises: InvalidInput: no such session, or nothing to run it on; else what a run raises.
     """
-    session, call = _called(number)
+    rows, total_ms = await timed(*last_call(number))
+    return {
+        "total_ms": total_ms,
+        "count": len(rows),
+        "nodes": rows[:TOP],
+        "other_ms": max(0.0, total_ms - sum(row["ms"] for row in rows)),
+    }
+
+
+async def timed(session: InferenceSession, call: Call) -> tuple[list[dict[str, Any]], float]:
+    """Run a call twice more on a session like this one.
+
+    Returns: `node_times` of the second run, and its milliseconds.
+    """
     options = copy.copy(session.get_session_options())
     options.enable_profiling = True
     timed = session.again(options)
@@ -132,15 +159,9 @@ async def times(number: int) -> dict[str, Any]:
         total_s = time.perf_counter() - begin_s
         executable = timed.executable
         events: list[Event] = await executable.atrace() if isinstance(executable, Traced) else []
-        rows = node_times(events, (begin_s - getattr(executable, "started_s", 0.0)) * 1e6)
+        return node_times(events, (begin_s - getattr(executable, "started_s", 0.0)) * 1e6), total_s * 1e3
     finally:
         timed.close()
-    return {
-        "total_ms": total_s * 1e3,
-        "count": len(rows),
-        "nodes": rows[:TOP],
-        "other_ms": max(0.0, total_s * 1e3 - sum(row["ms"] for row in rows)),
-    }
 
 
 def node_times(events: Sequence[Event], from_us: float = 0.0) -> list[dict[str, Any]]:
@@ -197,7 +218,7 @@ async def compare(number: int) -> dict[str, Any]:
         first bad row or None; ``worst``: the `TOP` worst rows.
     Raises: as `times`.
     """
-    session, call = _called(number)
+    session, call = last_call(number)
     found = await acompare(session.source, call.feeds, session.get_providers()[0], _providers.NUMPY)
     return comparison_rows(found)
 
@@ -232,7 +253,13 @@ def _row(row: Difference) -> Mapping[str, Any]:
     }
 
 
-def _called(number: int) -> tuple[InferenceSession, _Call]:
+def has_run(session: InferenceSession) -> bool:
+    """Whether there are feeds to run it on again."""
+    return session in _last
+
+
+def last_call(number: int) -> tuple[InferenceSession, Call]:
+    """A session and what it was last asked. Raises: InvalidInput: no such session, or it has not run yet."""
     session = session_of(number)
     if session not in _last:
         raise InvalidInput(f"{session.source.name} has not run yet; run the app once, then look again")

@@ -13,6 +13,7 @@ POLICY: dict[str, str] = {
     "img-src": "'self' blob: data:",
     "media-src": "'self' blob:",
     "style-src": "'self'",
+    "frame-src": "'self'",  # the picture of a graph
     "manifest-src": "'self'",
     "base-uri": "'none'",
     "form-action": "'none'",

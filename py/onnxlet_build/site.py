@@ -23,7 +23,7 @@ from .report import Context, write_report
 from .runtime import Runtime
 from .site_models import SiteModels
 from .site_pages import read_templates, write_pages
-from .site_panels import write_editor
+from .site_panels import write_panels
 from .site_runtime import write_ort, write_python, write_web
 from .sizes import Row, summarize
 from .study import Evidence, Settings, study
@@ -210,7 +210,7 @@ def _write(
             "models": models.entries,
             "apps": entries,
             "report": "report.html",
-            "panels": {"editor": write_editor(tree, runtime)},
+            "panels": write_panels(tree, runtime, report),
         }
         assets = write_web(tree, runtime, tokenizers=any(app.tokenizers for app in inspected))
     templates = read_templates()

@@ -92,6 +92,7 @@ class SiteModels:
                     "half": computes_in_half(one.model),
                     "backends": _backends(name, choice) if choice else list(placement.backends),
                     "error": _error(name, candidates, proofs, choice) if choice else None,
+                    **self._node_errors(model_id, name, candidates),
                 }
                 for name, one in zip(names, prepared, strict=True)
             ],
@@ -114,6 +115,25 @@ class SiteModels:
             kind: self._tree.file(f"{model_id}-{kind}{number}.npz", file, f"verify:{model_id}")
             for kind, file in zip(("feeds", "outputs"), pair, strict=True)
         }
+
+    def _node_errors(self, model_id: str, name: str, candidates: Sequence[Candidate]) -> dict[str, str]:
+        """How far each node of a variant is from the original's, where that was measured, for the model panel.
+
+        Returns: ``{"nodes": path}``, or nothing. The file is JSON, by node: ``snr_db``, null where equal, and
+            ``float``: whether the search for a good variant left it in float.
+        """
+        errors = next((c.node_errors for c in candidates if c.name == name), ())
+        if not errors:
+            return {}
+        table = {
+            error.node: {
+                "snr_db": round(error.snr_db, 2) if math.isfinite(error.snr_db) else None,
+                "float": error.float_kept,
+            }
+            for error in errors
+        }
+        data = json.dumps(table, separators=(",", ":")).encode()
+        return {"nodes": self._tree.file(f"{model_id}-nodes.json", data, f"verify:{model_id}")}
 
     def _new_id(self, stem: str) -> str:
         base = re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-") or "model"

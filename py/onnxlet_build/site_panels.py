@@ -1,20 +1,36 @@
-"""What stands behind the tabs of a page, fetched by a visitor who opens one: the editor of the Python panel."""
+"""What stands behind the tabs of a page, for who opens one: the editor of the Python panel, the picture of a graph."""
 
 import re
 
 from onnxlet.errors import BuildError
 
 from . import paths
+from .fetch import Unreachable
 from .manifest import Tree
+from .progress import Reporter
 from .runtime import Runtime
+from .site_netron import write_netron
 
-__all__ = ["EDITOR", "write_editor"]
+__all__ = ["EDITOR", "write_panels"]
 
 EDITOR = paths.WEB / "editor"  # modules of our own that import CodeMirror by its names
 _IMPORT = re.compile(r"""^((?:import|export)\s[^'"();=]*?\bfrom\s*|import\s*)(['"])([^'"./][^'"]*)\2""", re.M)
 
 
-def write_editor(tree: Tree, runtime: Runtime) -> str:
+def write_panels(tree: Tree, runtime: Runtime, report: Reporter) -> dict[str, str]:
+    """Everything behind the tabs.
+
+    Returns: site.json's "panels"; a part that cannot be had is left out, with a warning.
+    """
+    panels = {"editor": _write_editor(tree, runtime)}
+    try:
+        panels["netron"] = write_netron(tree, runtime)
+    except Unreachable as error:
+        report.warn(f"left out the picture of the graph in the model panel: {error}")
+    return panels
+
+
+def _write_editor(tree: Tree, runtime: Runtime) -> str:
     """CodeMirror's modules beside our own.
 
     npm's modules import each other by package name, which a page resolves only with an import map, and a map is an

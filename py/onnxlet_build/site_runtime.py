@@ -14,6 +14,7 @@ from .packages import Package
 from .precompile import Source, precompile
 from .progress import Reporter
 from .runtime import Runtime
+from .site_netron import NETRON
 from .site_panels import EDITOR
 
 __all__ = ["write_ort", "write_python", "write_web"]
@@ -124,7 +125,7 @@ def write_web(tree: Tree, runtime: Runtime, *, tokenizers: bool) -> str:
         and path.suffix != ".html"
         and not path.name.endswith(".d.ts")
         and path not in root
-        and path.parent != EDITOR
+        and path.parent not in (EDITOR, NETRON)
     }
     for name in ("comlink", "tokenizers") if tokenizers else ("comlink",):
         contents[f"vendor/{name}.js"] = runtime.npm_file(name, next(iter(runtime.pins[name]["files"])))

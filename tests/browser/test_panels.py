@@ -1,13 +1,19 @@
 """What stands behind the tabs of a page: the app's Python, edited, run and asked; and the model."""
 
+import importlib.util
+import json
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from onnx import TensorProto, helper
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, FrameLocator, expect
 
+import onnxlet
+from onnxlet import session as onnxlet_session
 from tests.browser.conftest import ROOT, build
 from tests.browser.driver import Visit, until
 from tests.browser.server import Host
@@ -272,3 +278,166 @@ def test_the_editor_is_there_offline_once_it_was_opened(visit: Callable[..., Vis
     page.reload()
     expect(page.locator(".cm-content")).to_be_visible(timeout=LOAD_MS)
     page.context.set_offline(False)
+
+
+# ---- the model ---------------------------------------------------------------------------------------------------
+
+NODES = 20  # of examples/count
+
+
+@pytest.fixture(scope="module")
+def counted(browser: Browser, host: Host, site: Path) -> Iterator[Visitor]:
+    """The counting page on WebAssembly, its first example run, its model panel open."""
+    with visiting(browser, host, site, "count.html?backend=wasm#model", locale="en-GB") as visitor:
+        visitor.wait_ready()
+        visitor.page.get_by_role("tab", name="Try it").click()
+        visitor.page.get_by_role("button", name="Try the example").first.click()
+        visitor.view.wait()
+        visitor.page.get_by_role("tab", name="Model").click()
+        expect(visitor.page.locator(".node-table tbody tr")).to_have_count(NODES)
+        yield visitor
+        assert visitor.complaints == [], "among them what the policy forbade"
+
+
+def graph(visitor: Visitor) -> FrameLocator:
+    """The frame, once the graph is drawn in it."""
+    frame = visitor.page.frame_locator(".graph-frame")
+    expect(frame.locator("svg .node-item-type").first).to_be_visible(timeout=LOAD_MS)
+    return frame
+
+
+def test_the_graph_is_drawn_from_the_sites_own_files(counted: Visitor, site: Path):
+    frame = graph(counted)
+    expect(frame.locator("svg .node-item-type")).to_have_count(NODES)
+    expect(frame.locator("svg .node-item-type", has_text="Components")).to_have_count(1)
+    frame.locator("svg .node-item-type", has_text="AveragePool").nth(1).click()
+    expect(frame.locator(".sidebar")).to_contain_text("Node Properties", ignore_case=True)
+    (page,) = [one for one in counted.page.frames if one != counted.page.main_frame]
+    assert page.evaluate(
+        "performance.getEntriesByType('resource').every(({ name }) => name.startsWith(location.origin))"
+    )
+    assert page.evaluate("document.cookie") == ""
+    assert "ipinfo" not in "".join(path.read_text() for path in site.glob("assets/netron.*/frame.js"))
+
+
+def test_the_frame_may_ask_no_other_origin(counted: Visitor):
+    graph(counted)
+    (page,) = [one for one in counted.page.frames if one != counted.page.main_frame]
+    policy = page.locator("meta[http-equiv=Content-Security-Policy]").get_attribute("content")
+    assert policy
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in policy
+
+
+def test_the_table_has_every_node_with_its_place_its_shapes_and_its_time(counted: Visitor):
+    page = counted.page
+    row = page.locator("tr[data-node=components]")
+    expect(row).to_contain_text("Components")
+    expect(row).to_contain_text("Python")
+    expect(page.locator("tr[data-node=coarse]")).to_contain_text("WASM")
+    page.get_by_role("button", name="Measure with the last input").click()
+    expect(page.get_by_role("columnheader", name="Time")).to_be_visible(timeout=LOAD_MS)
+    assert re.search(r"Python\s+[\d.,]+\s(ms|s)\s+int64 1 × 1 × 320 × 480", row.inner_text()), row.inner_text()
+    expect(page.locator(".model-nodes .fine").first).to_contain_text(re.compile("for one run, .* outside the nodes"))
+    times = page.evaluate("[...document.querySelectorAll('.node-table tbody tr')].map((row) => row.cells[4].innerText)")
+    known = [float(text.split()[0].replace(",", "")) for text in times if text.endswith("ms")]
+    assert known
+    assert known == sorted(known, reverse=True), "the slowest come first"
+    page.get_by_role("button", name="Node", exact=True).click()
+    names = page.locator(".node-name").all_inner_texts()
+    assert names == sorted(names)
+    page.get_by_label("Filter by name or operator").fill("averagepool")
+    expect(page.locator(".node-table tbody tr")).to_have_count(3)
+    page.get_by_label("Filter by name or operator").fill("")
+
+
+def natively(*names: str) -> list[np.ndarray]:
+    """Values inside the counting model for the first example, on native ONNX Runtime."""
+    spec = importlib.util.spec_from_file_location("counting_app", ROOT / "examples" / "count" / "app.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    fed: list[dict] = []
+    onnxlet_session.observers.append(note := lambda session, fetches, feeds: fed.append(feeds))
+    try:
+        module.count(onnxlet.Image.open(ROOT / "examples" / "count" / "coins.png"), "brighter", 0.08, 60)
+    finally:
+        onnxlet_session.observers.remove(note)
+    return module.session.run(list(names), fed[0])
+
+
+def test_what_a_node_gave_has_the_statistics_that_it_has_natively(visit: Callable[..., Visit], site: Path):
+    visitor = visit(site)
+    assert visitor.start("count", "wasm")["backend"] == "wasm"
+    visitor.run_example("count", 0)
+    (placement,) = visitor.page.evaluate("client.inside('placements')")
+    names = ["around", "mask", "labels", "area"]
+    for name, expected in zip(names, natively(*names), strict=True):
+        ask = "([session, name]) => client.inside('value', session, name)"
+        found = visitor.page.evaluate(ask, [placement["session"], name])
+        assert "error" not in found, found
+        wide = expected.astype(np.float64)
+        assert found["shape"] == list(expected.shape), name
+        assert found["type"] == str(expected.dtype), name
+        got = [float(found[key]) for key in ("min", "max", "mean", "std")]
+        np.testing.assert_allclose(got, [wide.min(), wide.max(), wide.mean(), wide.std()], rtol=1e-5, err_msg=name)
+        assert found["zeros"] == int((expected == 0).sum()), name
+        assert sum(found["histogram"]["counts"]) == expected.size, name
+
+
+def test_a_click_on_a_node_shows_its_figures_and_a_picture(counted: Visitor):
+    counted.page.get_by_role("button", name="around", exact=True).click()
+    detail = counted.page.locator(".node-detail")
+    expect(detail.locator("canvas.heat")).to_be_visible(timeout=LOAD_MS)
+    (around,) = natively("around")
+    expect(detail.locator(".facts")).to_contain_text("1 × 1 × 320 × 480")
+    shown = detail.locator("dt", has_text="Mean").locator("xpath=../dd").inner_text()
+    assert float(shown) == pytest.approx(float(around.astype(np.float64).mean()), rel=1e-4)
+    shades = detail.locator("canvas.heat").evaluate(
+        """(canvas) => {
+          const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+          return new Set(new Uint32Array(data.buffer)).size;
+        }"""
+    )
+    assert shades > 20
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_the_model_panel_is_legible_and_fits(counted: Visitor, scheme: str, width: int):
+    page = counted.page
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme)
+    page.wait_for_timeout(300)  # transitions
+    assert page.evaluate(CONTRAST) == []
+    assert page.evaluate(NAMELESS) == []
+    assert page.evaluate(SMALL_TARGETS) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_another_backend_is_another_place_in_the_table(counted: Visitor):
+    page = counted.page
+    page.locator("#status").click()
+    page.locator(".segment", has_text="Python").click()
+    counted.wait_ready()
+    page.locator("#status").click()
+    expect(page.locator("tr[data-node=coarse]")).to_contain_text("Python")
+    expect(page.get_by_role("button", name="Measure with the last input")).to_be_disabled()
+    expect(page.locator(".model-nodes")).to_contain_text("Run the app once first")
+
+
+def test_what_quantizing_did_to_each_node_stands_in_the_table(browser: Browser, host: Host, site: Path, tmp_path: Path):
+    """The build writes the file where it has measured it (tests/build/test_choose.py)."""
+    folder = shutil.copytree(site, tmp_path / "site")
+    (folder / "assets" / "twice-nodes.json").write_text(json.dumps({"add": {"snr_db": 31.26, "float": True}}))
+    for manifest in folder.glob("site*.json"):
+        text = json.loads(manifest.read_text())
+        text["models"]["twice"]["variants"][0]["nodes"] = "assets/twice-nodes.json"
+        manifest.write_text(json.dumps(text))
+    with visiting(browser, host, folder, "scale.html?backend=wasm#model", locale="en-GB") as visitor:
+        visitor.wait_ready()
+        row = visitor.page.locator("tr[data-node=add]")
+        expect(row).to_contain_text("31 dB (left in float)")
+        assert visitor.complaints == []

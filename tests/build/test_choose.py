@@ -1,5 +1,6 @@
 """Which variant each kind of device loads, from proofs as a browser would give them."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from onnxlet_build.formats import computes_in_half
 from onnxlet_build.manifest import Tree
 from onnxlet_build.progress import Reporter
 from onnxlet_build.site_models import SiteModels
-from onnxlet_build.variants import ORIGINAL, Candidate, Proof
+from onnxlet_build.variants import ORIGINAL, Candidate, NodeError, Proof
 
 from .conftest import DATA
 
@@ -206,6 +207,22 @@ def test_a_site_holds_what_some_device_loads_and_nothing_else(tmp_path: Path) ->
     assert tree.files[reference["outputs"]]["group"] == f"verify:{model_id}"
     assert models.add(paths[ORIGINAL], candidates, proofs, choice) == model_id
     assert len([path for path in tree.files if path.endswith(".onnx")]) == 2
+
+
+def test_a_site_holds_how_far_each_node_of_a_variant_is_for_who_looks(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    path.write_bytes((DATA / "P_add1.onnx").read_bytes())
+    errors = (NodeError("a", "Conv", 31.256), NodeError("b", "Relu", float("inf"), float_kept=True))
+    candidates = [candidate(ORIGINAL, 400), candidate("int8", 100, path, node_errors=errors)]
+    proofs = [*ORIGINALS, proof("int8", "wasm", 3.0, INT8), proof("int8", "wasm-threads", 3.0, INT8)]
+    tree = Tree(tmp_path / "site")
+    models = SiteModels(tree, Reporter(quiet=True))
+    model_id = models.add(path, candidates, proofs, choose(candidates, proofs, BUDGET))
+    variants = {variant["name"]: variant for variant in models.entries[model_id]["variants"]}
+    table = json.loads((tmp_path / "site" / variants["int8"]["nodes"]).read_bytes())
+    assert table == {"a": {"snr_db": 31.26, "float": False}, "b": {"snr_db": None, "float": True}}
+    assert tree.files[variants["int8"]["nodes"]]["group"] == f"verify:{model_id}", "no start fetches it"
+    assert "nodes" not in variants[ORIGINAL]
 
 
 def test_a_model_that_is_right_nowhere_stops_the_build(tmp_path: Path) -> None:

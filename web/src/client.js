@@ -158,14 +158,15 @@ export class Client {
    * @template {InsideQuestion} Q
    * @param {Q} what
    * @param {number} [session] its number in the placements
+   * @param {string} [name] of a value in the model
    * @returns {Promise<InsideAnswers[Q] | Failure>} never rejects
    */
-  inside(what, session = 0) {
+  inside(what, session = 0, name = "") {
     const stops = this.#stops;
     const answer = this.#queue.then(async () => {
       const running = this.#running;
       if (stops !== this.#stops || !running || !this.#ready) return { error: STOPPED };
-      return Promise.race([running.api.inside(what, session).catch(lostWords), running.ended]);
+      return Promise.race([running.api.inside(what, session, name).catch(lostWords), running.ended]);
     });
     this.#queue = answer;
     return /** @type {Promise<any>} */ (answer);

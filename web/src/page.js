@@ -132,6 +132,7 @@ function begin(site, app) {
 
   const { elements, open } = panels(form, {
     python: async () => (await import("./panels/python.js")).openPython({ client, site, app, root, tryIt: () => open(""), edited }),
+    model: async () => (await import("./panels/model.js")).openModel({ client, site, app, root }),
   });
   byId("work").append(...elements);
   client.on("edited", (answer) => {

@@ -35,6 +35,8 @@ export interface Variant {
   half?: boolean;
   /** How far it was from the original, on the worst backend that it is offered on; null where nobody looked. */
   error?: Figures | null;
+  /** How far each of its nodes is from the original's: a JSON file, fetched when somebody looks. */
+  nodes?: string;
 }
 
 /** Outputs against the original's. */
@@ -167,8 +169,8 @@ export interface Site {
   apps: SiteApp[];
   /** Processors to reckon with, whatever the device says: a build proves threads on a small machine too. */
   cores?: number;
-  /** What stands behind the tabs of a page: the path of the editor's module. */
-  panels?: { editor?: string };
+  /** What stands behind the tabs of a page: the paths of the editor's module and of Netron's page. */
+  panels?: { editor?: string; netron?: string };
 }
 
 // ---- values and answers ----------------------------------------------------------------------------------------
@@ -340,7 +342,60 @@ export interface Verification {
   wrong: string;
 }
 
+/** A value of the graph: "" and null where nobody knows. */
+export interface ModelValue {
+  name: string;
+  type: string;
+  shape: (number | string | null)[] | null;
+}
+
+export interface ModelNode {
+  node: string;
+  operator: string;
+  domain: string;
+  provider: string;
+  inputs: string[];
+  outputs: ModelValue[];
+}
+
+export interface ModelNodes {
+  nodes: ModelNode[];
+  inputs: ModelValue[];
+  ran: boolean;
+}
+
+export interface Measurement {
+  total_ms: number;
+  other_ms: number;
+  /** By node. */
+  times: Record<string, { ms: number; clock: NodeTime["clock"] }>;
+  /** Nodes that the runtime made itself. */
+  extra: { node: string; operator: string; ms: number }[];
+  /** By name. */
+  values: Record<string, { type: string; shape: number[] | null }>;
+}
+
+/** value_summary.py */
+export interface ValueSummary {
+  type: string;
+  shape: number[] | null;
+  size: number | null;
+  few: string;
+  min?: number | string | null;
+  max?: number | string | null;
+  mean?: number | null;
+  std?: number | null;
+  nan?: number;
+  infinite?: number;
+  zeros?: number;
+  histogram?: { low: number; high: number; counts: number[] } | null;
+  picture?: { width: number; height: number; tiles: number; of: number; pixels: string } | null;
+}
+
 export interface InsideAnswers {
+  nodes: ModelNodes;
+  measure: Measurement;
+  value: ValueSummary;
   verify: Verification;
   placements: Placement[];
   times: NodeTimes;
@@ -355,7 +410,7 @@ export interface WorkerApi {
   call(fn: string, inputs: (WireValue | null)[], buffers: Uint8Array[]): Promise<CallResult>;
   /** Ends a generator at its next yield; its call answers Stopped. */
   stop(): void;
-  inside<Q extends InsideQuestion>(what: Q, session?: number): Promise<InsideAnswers[Q] | Failure>;
+  inside<Q extends InsideQuestion>(what: Q, session?: number, name?: string): Promise<InsideAnswers[Q] | Failure>;
   /** Sources by path; the files that are missing get their original text. */
   edit(sources: Record<string, string>): Promise<Edited | Failure>;
   prompt(line: string, write: (kind: "out" | "err" | "value", text: string) => void): Promise<{ more: boolean } | Failure>;

@@ -187,13 +187,14 @@ class Seat {
   /**
    * @param {InsideQuestion} what
    * @param {number} [of] a session's number
+   * @param {string} [name] of a value
    * @returns {Promise<any>} what inside.py says, or a Failure
    */
-  async inside(what, of = 0) {
+  async inside(what, of = 0, name = "") {
     if (!this.#session) return failure(new Error("inside() came before start()"));
     const { common, host } = this.#shared();
     try {
-      return JSON.parse(await this.#turn(() => host.inside(what, of, (/** @type {string} */ path) => common.assets.bytes(path))));
+      return JSON.parse(await this.#turn(() => host.inside(what, of, (/** @type {string} */ path) => common.assets.bytes(path), name)));
     } catch (error) {
       return failure(error);
     }

@@ -1,0 +1,103 @@
+/**
+ * The graph as Netron draws it, in a frame of the site: it gets the file of the model that runs here, and asks for nothing
+ * but its own files.
+ */
+
+import { button, h } from "../dom.js";
+import { download } from "../download.js";
+import { bytes, t } from "../words.js";
+
+/** @import { Client } from "../client.js" */
+/** @import { Site, Variant } from "../protocol.js" */
+
+/** A larger file is fetched, and drawn, only when somebody says so. */
+const ASK_BYTES = 32_000_000;
+
+export class GraphPicture {
+  element = h("div", { class: "graph" });
+  #site;
+  #root;
+  #client;
+  #shown = "";
+
+  /** @param {Site} site @param {URL} root @param {Client} client */
+  constructor(site, root, client) {
+    this.#site = site;
+    this.#root = root;
+    this.#client = client;
+  }
+
+  /**
+   * @param {string} name - of the model
+   * @param {Variant | null} variant - null where the site has no file of it
+   */
+  show(name, variant) {
+    const page = this.#site.panels?.netron;
+    if (!page) return this.#say(t("no_netron"));
+    if (!variant) return this.#say(t("no_file", { name }));
+    if (this.#shown === variant.sha256) return;
+    this.#shown = variant.sha256;
+    const draw = () => void this.#draw(page, name, variant);
+    if (variant.bytes <= ASK_BYTES) return draw();
+    this.element.replaceChildren(button({ onclick: draw }, t("draw_graph", { size: bytes(variant.bytes) })));
+  }
+
+  /** @param {string} text */
+  #say(text) {
+    this.#shown = "";
+    this.element.replaceChildren(h("p", { class: "fine" }, text));
+  }
+
+  /** @param {string} page @param {string} name @param {Variant} variant */
+  async #draw(page, name, variant) {
+    const frame = h("iframe", { class: "graph-frame", title: t("graph_of", { name }), src: new URL(page, this.#root).href });
+    const state = h("p", { class: "fine", role: "status" }, t("panel_loading"));
+    this.element.replaceChildren(state, frame, h("p", { class: "fine" }, t("netron_note")));
+    const ready = heard(frame, ["ready"]);
+    try {
+      const data = await this.#file(variant);
+      await ready;
+      const done = heard(frame, ["shown", "failed"]);
+      frame.contentWindow?.postMessage({ type: "model", name, bytes: data }, location.origin, [data]);
+      const { type, message } = await done;
+      if (type === "failed") throw new Error(message);
+      state.remove();
+      this.#client.keep(Object.keys(this.#site.files).filter((path) => this.#site.files[path]?.group === "panel:netron"));
+    } catch (error) {
+      state.textContent = t("graph_failed", { message: /** @type {Error} */ (error).message });
+      this.#shown = "";
+    }
+  }
+
+  /** The bytes of a model's file, checked. @param {Variant} variant @returns {Promise<ArrayBuffer>} */
+  async #file({ parts, bytes: size }) {
+    const pieces = await Promise.all(parts.map(async (path) => {
+      const expected = this.#site.files[path];
+      if (!expected) throw new Error(t("no_file", { name: path }));
+      return (await download(new URL(path, this.#root).href, path, expected, {}, () => {})).bytes;
+    }));
+    const whole = new Uint8Array(size);
+    let at = 0;
+    for (const piece of pieces) {
+      whole.set(piece, at);
+      at += piece.length;
+    }
+    return whole.buffer;
+  }
+}
+
+/**
+ * @param {HTMLIFrameElement} frame
+ * @param {string[]} types
+ * @returns {Promise<{type: string, message: string}>} the first such message of the frame
+ */
+function heard(frame, types) {
+  return new Promise((resolve) => {
+    const listener = (/** @type {MessageEvent} */ { source, origin, data }) => {
+      if (source !== frame.contentWindow || origin !== location.origin || !types.includes(data?.type)) return;
+      removeEventListener("message", listener);
+      resolve(data);
+    };
+    addEventListener("message", listener);
+  });
+}
