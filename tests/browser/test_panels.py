@@ -290,6 +290,7 @@ def counted(browser: Browser, host: Host, site: Path) -> Iterator[Visitor]:
     """The counting page on WebAssembly, its first example run, its model panel open."""
     with visiting(browser, host, site, "count.html?backend=wasm#model", locale="en-GB") as visitor:
         visitor.wait_ready()
+        graph(visitor)  # out of sight it would be drawn a second time
         visitor.page.get_by_role("tab", name="Try it").click()
         visitor.page.get_by_role("button", name="Try the example").first.click()
         visitor.view.wait()

@@ -54,18 +54,23 @@ export class GraphPicture {
     const state = h("p", { class: "fine", role: "status" }, t("panel_loading"));
     this.element.replaceChildren(state, frame, h("p", { class: "fine" }, t("netron_note")));
     const ready = heard(frame, ["ready"]);
+    const sight = new Sight(frame);
     try {
       const data = await this.#file(variant);
       await ready;
+      await sight.seen(); // text has no size where nobody sees it, and the drawing would be of nothing
       const done = heard(frame, ["shown", "failed"]);
       frame.contentWindow?.postMessage({ type: "model", name, bytes: data }, location.origin, [data]);
       const { type, message } = await done;
       if (type === "failed") throw new Error(message);
+      if (sight.lost && this.#shown === variant.sha256) this.#shown = ""; // the next look draws it again
       state.remove();
       this.#client.keep(Object.keys(this.#site.files).filter((path) => this.#site.files[path]?.group === "panel:netron"));
     } catch (error) {
       state.textContent = t("graph_failed", { message: /** @type {Error} */ (error).message });
       this.#shown = "";
+    } finally {
+      sight.end();
     }
   }
 
@@ -83,6 +88,34 @@ export class GraphPicture {
       at += piece.length;
     }
     return whole.buffer;
+  }
+}
+
+/** Whether an element is seen: another tab of the page may have taken its place. */
+class Sight {
+  /** Whether it was out of sight since then. */
+  lost = false;
+  #element;
+  #wake = () => {};
+  #observer = new ResizeObserver(() => {
+    if (this.#element.clientWidth) this.#wake();
+    else this.lost = true;
+  });
+
+  /** @param {Element} element */
+  constructor(element) {
+    this.#element = element;
+    this.#observer.observe(element);
+  }
+
+  /** Wait until it is. */
+  async seen() {
+    if (!this.#element.clientWidth) await new Promise((resolve) => (this.#wake = () => resolve(true)));
+    this.lost = false;
+  }
+
+  end() {
+    this.#observer.disconnect();
   }
 }
 

@@ -82,7 +82,11 @@ class ModelPanel {
     this.#told = told;
     this.#placements = placements;
     this.#choice.hidden = placements.length < 2;
-    if (same) return this.#able();
+    if (same) {
+      const placement = this.#placement;
+      if (placement) this.#picture.show(placement.model, this.#variant(placement)); // where it could not be drawn before
+      return this.#able();
+    }
     const chosen = this.#choice.value;
     this.#choice.replaceChildren(...placements.map(({ session, model }) => h("option", { value: session, selected: String(session) === chosen }, model)));
     await this.#show();
