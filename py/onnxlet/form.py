@@ -210,6 +210,9 @@ def _param(function: str, parameter: inspect.Parameter, hint: Any) -> Param:
             raise InvalidInput(
                 f"{where}: {kind} has no option {', '.join(unknown)}; it has {', '.join((*OPTIONS[kind], 'label'))}"
             )
+        for name in ("frame_px", "chunk_s"):
+            if name in one.options and not one.options[name] > 0:
+                raise InvalidInput(f"{where}: expected {name} above 0, got {one.options[name]}")
         options.update(one.options)
     if kind == "number":
         value_type = int if options.get("integer") else value_type

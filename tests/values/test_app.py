@@ -157,6 +157,7 @@ def test_labels_ride_along() -> None:
         (Labels, "unknown annotation Labels; known are"),
         ("NotThere", "name 'NotThere' is not defined; an annotation cannot be read; known are Image"),
         (Annotated[Image, Number(min=0)], r"Number\(...\) describes number, and the annotation is image"),
+        (Annotated[Image, Field(frame_px=0)], "expected frame_px above 0, got 0"),
         (Annotated[Image, Field(width=3)], "image has no option width; it has sources, frame_px, label"),
         (
             Annotated[Drawing, Field(colour=3)],

@@ -18,6 +18,10 @@ export class Live {
   /** Why nothing is asked at the moment. @type {Set<string>} */
   #pauses = new Set();
   #resumed = () => {};
+  // since the figures were last told
+  #answers = 0;
+  #spent_ms = 0;
+  #since = 0;
   #ready;
   #ask;
   #say;
@@ -61,44 +65,50 @@ export class Live {
     this.#changed();
   }
 
-  /** Python starts anew, and knows nothing of what it heard. */
+  /** Python starts anew, and knows nothing of what it heard; or what came meanwhile is of no interest. */
   renew() {
     this.#flow?.renew();
+    [this.#answers, this.#spent_ms, this.#since] = [0, 0, performance.now()];
   }
 
   /** @param {string} why @param {boolean} on */
   pause(why, on) {
+    const paused = this.#pauses.size > 0;
     if (on) this.#pauses.add(why);
     else this.#pauses.delete(why);
-    if (!this.#pauses.size) this.#resumed();
+    if (!paused || this.#pauses.size) return;
+    this.renew();
+    this.#resumed();
   }
 
   /** @param {Flow} flow */
   async #go(flow) {
     const going = () => this.#flow === flow;
     if (await this.#ready()) {
-      flow.renew(); // what came while the model was loading is old
-      let [answers, spent_ms, since] = [0, 0, performance.now()];
+      this.renew(); // what came while the model was loading is old
       while (going() && (await flow.fresh()) && going()) {
         if (this.#pauses.size) {
           await new Promise((resolve) => (this.#resumed = () => resolve(undefined)));
-          flow.renew();
-          [answers, spent_ms, since] = [0, 0, performance.now()];
           continue;
         }
         const began = performance.now();
         if (!(await this.#ask())) break;
         await new Promise(requestAnimationFrame); // until it is seen
-        answers += 1;
-        spent_ms += performance.now() - began;
-        const time_s = (performance.now() - since) / 1000;
-        if (time_s * 1000 < METER_MS || !going()) continue;
-        const rate = number(answers / time_s, { maximumSignificantDigits: 2 });
-        const texts = [t("live_rate", { rate }), t("live_latency", { time: duration(spent_ms / answers) }), flow.lost(time_s)];
-        this.#say(texts.filter(Boolean).join(" · "));
-        [answers, spent_ms, since] = [0, 0, performance.now()];
+        if (going()) this.#count(flow, performance.now() - began);
       }
     }
     if (going()) this.end();
+  }
+
+  /** @param {Flow} flow @param {number} ms - that the last answer took */
+  #count(flow, ms) {
+    this.#answers += 1;
+    this.#spent_ms += ms;
+    const time_s = (performance.now() - this.#since) / 1000;
+    if (time_s * 1000 < METER_MS) return;
+    const rate = number(this.#answers / time_s, { maximumSignificantDigits: 2 });
+    const time = duration(this.#spent_ms / this.#answers);
+    this.#say([t("live_rate", { rate }), t("live_latency", { time }), flow.lost(time_s)].filter(Boolean).join(" · "));
+    [this.#answers, this.#spent_ms, this.#since] = [0, 0, performance.now()];
   }
 }

@@ -120,8 +120,8 @@ export class View {
     this.#hooks.say(t(this.#live.on ? "live_on" : "live_off"));
     const focused = this.element.contains(document.activeElement);
     this.#mark();
-    if (this.#live.on) this.#stop.focus(); // the button that began it has gone
-    else if (focused) this.#run.focus();
+    if (this.#live.on) this.#stop.focus({ preventScroll: true }); // the button that began it has gone
+    else if (focused) this.#run.focus({ preventScroll: true });
   }
 
   /** @param {ClientEvents["status"]} event */
