@@ -61,7 +61,8 @@ def devices(playwright: Playwright, browser_type_launch_args: dict[str, Any]) ->
 
 @pytest.fixture(scope="module")
 def visitor(devices: Browser, host: Host, cases: Path) -> Iterator[Visitor]:
-    with visiting(devices, host, cases, "live.html", init=WITNESS) as visitor:
+    tall = {"width": 1280, "height": 2000}  # the panel on top does not push the view out of sight
+    with visiting(devices, host, cases, "live.html", init=WITNESS, viewport=tall) as visitor:
         visitor.wait_ready()
         yield visitor
         assert visitor.complaints == []
