@@ -163,6 +163,12 @@ def test_vectors_compare_texts_and_search_a_corpus(make: Make, tmp_path: Path, r
     looks_hand_written(app)
     assert dict(run_example(app).items) == pytest.approx(cosines, abs=1e-4)
     assert np.load(app.parent / "corpus.npy").shape == (3, 32)
+    app = write_app(
+        folder, tmp_path / "zero", report, Wanted("zero-shot-classification", example=("the cat", "mat, best"))
+    )
+    looks_hand_written(app)
+    cosines = {label: float(vector("the cat") @ vector(f"This example is {label}.")) for label in ("mat", "best")}
+    assert run_example(app).best == max(cosines, key=lambda label: cosines[label])
 
 
 def test_a_task_that_is_said_gets_its_own_head(make: Make, tmp_path: Path, report: Reporter) -> None:

@@ -92,15 +92,22 @@ def entities(subject: Subject) -> Draft:
 def zero_shot(subject: Subject) -> Draft:
     """A text and labels in, which label suits it out."""
     draft = Draft(f"{subject.title}: which of your labels suits a text?", _ZERO_SHOT, "classify")
+    example = ("The match went into extra time after a late goal.", "sport, politics, cooking")
+    if any(arg.name in ("last_hidden_state", "sentence_embedding") for arg in subject.signature.outputs):
+        _begin(draft, subject, "zero-shot-classification", ["Labels", "Text"], "FeatureExtractor")
+        draft.use("onnxlet.tasks", "EmbeddingClassifier")
+        _extractor(draft, subject)
+        draft.setup.append("classifier = EmbeddingClassifier(extractor)")
+        add_texts(draft, subject, ["text", "labels"], [example])
+        return draft
     _begin(draft, subject, "zero-shot-classification", ["Labels", "Text"], "ZeroShotClassifier")
     if not any(label.lower().startswith("entail") for label in subject.labels):
         raise BuildError(
             f"{subject.path}: none of its classes is entailment ({', '.join(subject.labels) or 'it names none'}); take "
-            "a model of natural language inference, or give --labels FILE"
+            "a model of natural language inference or of vectors, or give --labels FILE"
         )
     arguments = ["session", "tokenizer", *_labels(draft, subject)]
     draft.setup.append(call("classifier = ZeroShotClassifier", arguments))
-    example = ("The match went into extra time after a late goal.", "sport, politics, cooking")
     add_texts(draft, subject, ["text", "labels"], [example])
     return draft
 
@@ -134,9 +141,7 @@ def vectors(subject: Subject) -> Draft:
     draft = Draft(f"{subject.title}: {about}", _SEARCH if corpus else _COMPARE, "search" if corpus else "compare")
     values = ["Labels", "Number" if corpus else "Text"]
     tokenizer = _begin(draft, subject, "feature-extraction", values, "FeatureExtractor")
-    pooling = _pooling(draft, subject)
-    arguments = ["session", "tokenizer", *([] if pooling == "mean" else [f"pooling={quoted(pooling)}"])]
-    draft.setup.append(call("extractor = FeatureExtractor", arguments))
+    pooling = _extractor(draft, subject)
     if not corpus:
         lines = "A dog is asleep.\nThe stock market fell.\nAn animal takes a nap."
         add_texts(draft, subject, ["text", "lines"], [("The cat is sleeping.", lines)])
@@ -155,6 +160,14 @@ def vectors(subject: Subject) -> Draft:
     ]
     add_texts(draft, subject, ["query"], [(corpus[0],)])
     return draft
+
+
+def _extractor(draft: Draft, subject: Subject) -> str:
+    """The line that makes the extractor. Returns: its pooling."""
+    pooling = _pooling(draft, subject)
+    arguments = ["session", "tokenizer", *([] if pooling == "mean" else [f"pooling={quoted(pooling)}"])]
+    draft.setup.append(call("extractor = FeatureExtractor", arguments))
+    return pooling
 
 
 def _pooling(draft: Draft, subject: Subject) -> str:

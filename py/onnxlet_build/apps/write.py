@@ -58,7 +58,8 @@ def open_subject(path: Path, wanted: Wanted, report: Reporter) -> Subject:
     name = f"{name_of(path)}.onnx"
     with report.step(f"Exporting {path}"):
         thing = sources.open_file(path)
-        if isinstance(thing, Transformers) and wanted.task in EXPORTED:  # another head than its architecture's
+        # Another head than its architecture's; zero-shot goes with whichever the model has, entailment or vectors.
+        if isinstance(thing, Transformers) and wanted.task in EXPORTED and wanted.task != "zero-shot-classification":
             thing = replace(thing, task=wanted.task)
         made = labelled(sources.export(thing, name))
     return Subject(path, made, name, wanted)
