@@ -46,12 +46,13 @@ async function find(address, name) {
   const named = typeof address === "string" && /^[\w-]+$/.test(address);
   const url = named ? HERE : new URL(address, document.baseURI);
   url.search = url.hash = "";
-  const last = url.pathname.split("/").pop() ?? "";
-  const roots = [new URL("./", url), ...(last && !last.endsWith(".html") ? [new URL(`${last}/`, url)] : [])];
-  for (const root of roots.reverse()) {
+  const last = (url.pathname.split("/").pop() ?? "").replace(/^index\.html$/, "");
+  /** @type {[root: URL, page: string][]} what an address may mean: a folder without its slash, a page without .html */
+  const meanings = [[new URL("./", url), last]];
+  if (last && !last.endsWith(".html")) meanings.unshift([new URL(`${last}/`, url), ""]);
+  for (const [root, page] of meanings) {
     const site = await manifest(root);
     if (!site) continue;
-    const page = root.href === url.href ? "" : last;
     const app = appOf(site, name ?? (named ? address : ""), page);
     const wanted = name ?? (named ? address : page);
     if (!app && !wanted) throw fault(`${url.href}: this site has several apps; name one: ${listed(site)}`);
