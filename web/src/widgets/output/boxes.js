@@ -45,8 +45,13 @@ function outline({ box: [x0, y0, x1, y1] }, hue) {
 /** @param {Box} item @param {string} content @param {string} hue @param {number} width @param {number} height */
 function tag(item, content, hue, width, height) {
   const node = h("span", { class: `tag ${hue}`, "aria-hidden": "true" }, content);
-  const [x0, y0] = item.box;
-  node.style.left = `${(100 * Math.min(Math.max(x0, 0), width)) / width}%`;
+  const [x0, y0, x1] = item.box;
+  const share = (/** @type {number} */ x) => `${(100 * Math.min(Math.max(x, 0), width)) / width}%`;
+  if (x0 > 0.6 * width && content === item.label) node.style.right = share(width - x1); // words end with the box there
+  else {
+    node.style.left = share(x0);
+    if (x0 > 0.4 * width) node.style.maxWidth = share(width - x0);
+  }
   node.style.top = `${(100 * Math.min(Math.max(y0, 0), height)) / height}%`;
   if (x0 / width < 0.06) node.classList.add("first"); // no room to the left of it
   if (y0 / height < 0.06) node.classList.add("inside"); // no room above the box
