@@ -52,12 +52,14 @@ export class GraphPicture {
   async #draw(page, name, variant) {
     const frame = h("iframe", { class: "graph-frame", title: t("graph_of", { name }), src: new URL(page, this.#root).href });
     const state = h("p", { class: "fine", role: "status" }, t("panel_loading"));
-    this.element.replaceChildren(state, frame, h("p", { class: "fine" }, t("netron_note")));
+    const forbidden = refused();
+    forbidden.catch(() => {}); // seen below, or too late to matter
     const ready = heard(frame, ["ready"]);
+    this.element.replaceChildren(state, frame, h("p", { class: "fine" }, t("netron_note")));
     const sight = new Sight(frame);
     try {
       const data = await this.#file(variant);
-      await ready;
+      await Promise.race([ready, forbidden]);
       await sight.seen(); // text has no size where nobody sees it, and the drawing would be of nothing
       const done = heard(frame, ["shown", "failed"]);
       frame.contentWindow?.postMessage({ type: "model", name, bytes: data }, location.origin, [data]);
@@ -67,6 +69,7 @@ export class GraphPicture {
       state.remove();
       this.#client.keep(Object.keys(this.#site.files).filter((path) => this.#site.files[path]?.group === "panel:netron"));
     } catch (error) {
+      frame.remove();
       state.textContent = t("graph_failed", { message: /** @type {Error} */ (error).message });
       this.#shown = "";
     } finally {
@@ -89,6 +92,18 @@ export class GraphPicture {
     }
     return whole.buffer;
   }
+}
+
+/** Rejects when the host's policy, which may be stricter than the page's own, forbids a frame. @returns {Promise<never>} */
+function refused() {
+  return new Promise((_, reject) => {
+    const listener = (/** @type {SecurityPolicyViolationEvent} */ { effectiveDirective }) => {
+      if (effectiveDirective !== "frame-src") return;
+      document.removeEventListener("securitypolicyviolation", listener);
+      reject(new Error(t("no_frames")));
+    };
+    document.addEventListener("securitypolicyviolation", listener);
+  });
 }
 
 /** Whether an element is seen: another tab of the page may have taken its place. */

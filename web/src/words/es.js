@@ -167,6 +167,7 @@ export const es = {
   netron_note: "Dibujado por Netron (licencia MIT, © Lutz Roeder), que forma parte de este sitio.",
   no_netron: "Este sitio se construyó sin visor de grafos.",
   no_file: "El sitio no tiene ningún archivo de {name}.",
+  no_frames: "la Content-Security-Policy de este sitio prohíbe los marcos; quien lo administra debe añadir 'self' a frame-src",
   node_table: "Nodos",
   filter_nodes: "Filtrar por nombre u operador",
   output_shape: "Salida",
