@@ -59,7 +59,7 @@ def test_frames_and_truncation_are_those_of_the_package(name, add, max_length, t
     theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     if max_length is not None:
         theirs.enable_truncation(max_length)
-    texts = [text.translate(LONE) for text in mixed_texts(360)[::4]]
+    texts = [text.translate(LONE) for text in mixed_texts(360)[::8]]
     for text, pair in zip(texts, [None, *reversed(texts[1:])], strict=True):
         for second in (None, pair):
             expected = theirs.encode(text, second, add_special_tokens=add)
@@ -78,7 +78,7 @@ def test_a_vocab_txt_is_what_transformers_makes_of_it():
     transformers = pytest.importorskip("transformers")
     theirs = transformers.BertTokenizerFast(str(VOCAB))
     ours = Tokenizer(VOCAB)
-    texts = [text.translate(LONE) for text in mixed_texts(400)]
+    texts = [text.translate(LONE) for text in mixed_texts(400)[::2]]
     batch = theirs(texts, texts[::-1], padding=True, truncation=True, max_length=48, return_tensors="np")
     got = ours.batch(texts, texts[::-1], max_length=48)
     for name, value in got.items():
@@ -86,7 +86,7 @@ def test_a_vocab_txt_is_what_transformers_makes_of_it():
         assert (value == batch[name]).all(), name
     assert ours.mask_token == "[MASK]"
     assert (ours.mask_token_id, ours.pad_token_id, ours.vocab_size) == (103, 0, 30522)
-    assert ours.decode(got["input_ids"][200]) == theirs.backend_tokenizer.decode(got["input_ids"][200].tolist())
+    assert ours.decode(got["input_ids"][150]) == theirs.backend_tokenizer.decode(got["input_ids"][150].tolist())
 
 
 @pytest.mark.parametrize("name", ["K02_bytebpe", "K03_unigram"])
