@@ -19,6 +19,13 @@ FOLLOW = """async ({fn, inputs}) => {
   return {answer, seen};
 }"""
 
+# where an element is that is replaced all the time
+MIDDLE = """(view, selector) => {
+  view.querySelector(selector).scrollIntoView({block: "center"});
+  const {x, y, width, height} = view.querySelector(selector).getBoundingClientRect();
+  return [x + width / 2, y + height / 2];
+}"""
+
 
 @pytest.mark.parametrize(
     ("conditions", "backend", "waits"),
@@ -88,8 +95,15 @@ def test_the_page_shows_what_there_is_so_far_and_stop_keeps_it(visitor: Visitor)
     expect(headline).to_have_text(re.compile(r"step \d+"))
     expect(view.result.locator(".took")).to_have_text(re.compile(r"^\d+ updates in .*s, still running…$"))
     expect(view.result).to_have_css("opacity", "1")  # what grows is not dimmed
+    # what a visitor presses holds still until it is let go, so that it is clicked
+    visitor.page.mouse.move(*view.root.evaluate(MIDDLE, "summary"))
+    visitor.page.mouse.down()
     early = headline.inner_text()
+    visitor.page.wait_for_timeout(300)
+    assert headline.inner_text() == early
+    visitor.page.mouse.up()
     expect(headline).not_to_have_text(early)
+    expect(view.result.locator("details")).to_have_attribute("open", "")  # what is unfolded stays so
     view.root.get_by_role("button", name="Stop").click()
     expect(view.root.locator(".run")).to_have_text("Run")
     expect(view.result.locator(".took")).to_have_text(re.compile(r"^Not complete: \d+ updates in "))

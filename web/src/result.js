@@ -21,6 +21,9 @@ export class Result {
   #interim = null;
   #yields = 0;
   #frame = 0;
+  /** What waits for the visitor to let go of something in the result. @type {HTMLElement | null} */
+  #next = null;
+  #held = false;
   #began = 0;
 
   /** @param {FormField[]} fields - what the function declares */
@@ -29,6 +32,7 @@ export class Result {
     const title = fresh("result");
     this.element = h("section", { class: "card result", "aria-labelledby": title, "aria-busy": "false" },
       h("div", { class: "result-head" }, h("h2", { id: title, class: "eyebrow" }, t("result")), this.#meter), this.#body);
+    this.#holdStill();
   }
 
   get isEmpty() {
@@ -37,6 +41,7 @@ export class Result {
 
   /** @param {boolean} ready - whether the model is loaded */
   empty(ready) {
+    this.#next = null;
     this.#body.replaceChildren(h("p", { class: "empty" }, t(ready ? "result_empty" : "result_loading")));
   }
 
@@ -74,6 +79,7 @@ export class Result {
   /** The run ended early: what it had so far stays. @returns {boolean} whether it had anything */
   cut() {
     this.#drawInterim();
+    if (this.#next) this.#place(this.#next);
     const note = this.#yields > 0 && this.#body.querySelector(".took");
     if (note) note.textContent = this.#sofar("grown_cut");
     this.#yields = 0;
@@ -113,11 +119,30 @@ export class Result {
   /** @param {Answer["outputs"]} outputs @param {Uint8Array[]} buffers @param {string} note */
   #draw(outputs, buffers, note) {
     const { element, summary } = showResult(this.#fields, outputs, buffers, note);
+    if (this.#held && this.#moving) this.#next = element;
+    else this.#place(element);
+    return summary;
+  }
+
+  /** @param {HTMLElement} element */
+  #place(element) {
+    this.#next = null;
     const old = this.#body.querySelector(".outputs");
     if (old && this.#moving) carry(old, element);
     for (const player of this.#body.querySelectorAll("audio")) URL.revokeObjectURL(player.src);
     this.#body.replaceChildren(element);
-    return summary;
+  }
+
+  /** A button that is replaced between press and release is never clicked, and a slider never dragged: that waits. */
+  #holdStill() {
+    this.#body.addEventListener("pointerdown", () => (this.#held = true));
+    const release = () => {
+      this.#held = false;
+      if (this.#next) this.#place(this.#next);
+    };
+    for (const name of ["pointerup", "pointercancel"]) {
+      addEventListener(name, () => this.#held && setTimeout(release)); // after the click
+    }
   }
 
   /** @param {"growing" | "grown_cut"} word */

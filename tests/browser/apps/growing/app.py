@@ -34,7 +34,7 @@ def endless() -> Iterator[Labels]:
     try:
         while True:
             step += 1
-            yield Labels({f"step {step}": 1.0, "rest": 0.5})
+            yield Labels({f"step {step}": 1.0} | {f"class {k}": 0.5 for k in range(10)})
             time.sleep(0.02)
     finally:
         closed.append("endless")
