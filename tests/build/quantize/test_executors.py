@@ -192,12 +192,14 @@ def quantized(folder: Path, executor: Executor) -> list[Candidate]:
 def test_a_cluster_that_loses_a_worker_gives_the_same_variant_as_this_machine(
     tmp_path: Path, executor: Executor, cluster: tuple[str, list[subprocess.Popen[bytes]]]
 ) -> None:
+    from distributed import Client
+
     (here,) = quantized(tmp_path / "here", executor)
     address, workers = cluster
-    with open_executor(address) as there:
+    with open_executor(address) as there, Client(address, set_as_default=False) as watcher:
         pool = ThreadPoolExecutor(1)
         result = pool.submit(quantized, tmp_path / "there", there)
-        time.sleep(2)
+        wait_until(lambda: all(watcher.processing().values()), "the workers got no jobs")
         assert not result.done()
         os.killpg(workers[0].pid, signal.SIGKILL)
         (candidate,) = result.result()
