@@ -163,6 +163,29 @@ def test_nothing_is_asked_while_nobody_looks_and_it_goes_on_afterwards(visitor: 
     until(page, f"{OPEN} === 0")
 
 
+@pytest.mark.parametrize(("tab", "button"), [("Camera", "Live camera"), ("Microphone", "Live microphone")])
+def test_a_device_that_is_allowed_after_the_visitor_has_left_is_let_go(visitor: Visitor, tab: str, button: str):
+    page = visitor.page
+    page.evaluate(
+        """() => {
+          globalThis.devices = navigator.mediaDevices.getUserMedia;
+          navigator.mediaDevices.getUserMedia = async (constraints) => {
+            await new Promise((resolve) => (globalThis.allow = resolve));
+            return devices(constraints);
+          };
+        }"""
+    )
+    before = page.evaluate("tracks.length")
+    view = visitor.tab(tab)
+    view.root.get_by_role("button", name=button).click()
+    until(page, "typeof allow === 'function'")
+    visitor.tab("Microphone" if tab == "Camera" else "Camera")
+    page.evaluate("allow(); delete globalThis.allow; navigator.mediaDevices.getUserMedia = devices; 0")
+    until(page, f"tracks.length > {before} && {OPEN} === 0")
+    view = visitor.tab(tab)
+    expect(view.root.get_by_role("button", name=button)).to_be_visible()
+
+
 def test_a_failure_ends_it_and_lets_go_of_the_camera(visitor: Visitor):
     view = visitor.tab("Camera")
     begin(view, "Live camera")

@@ -14,6 +14,7 @@ import { Frames } from "./frames.js";
 export function stillCamera(taken, complain) {
   /** @type {MediaStream | null} */
   let stream = null;
+  let opens = 0; // a device that comes after it was closed, or asked for again, is let go
   const video = h("video", { class: "picture", playsinline: true, muted: true, autoplay: true });
   const element = h("div", { class: "viewfinder", hidden: true }, video,
     h("div", { class: "row" },
@@ -22,8 +23,10 @@ export function stillCamera(taken, complain) {
 
   async function open() {
     if (stream) return;
+    const mine = (opens += 1);
     const opened = await openDevice("camera", { video: { facingMode: "environment", width: { ideal: 1280 } } });
     if ("refused" in opened) return complain(opened.refused);
+    if (mine !== opens) return closeDevice(opened.stream);
     complain("");
     stream = opened.stream;
     video.srcObject = stream;
@@ -42,6 +45,7 @@ export function stillCamera(taken, complain) {
   }
 
   function close() {
+    opens += 1;
     closeDevice(stream);
     stream = null;
     video.srcObject = null;
@@ -61,18 +65,21 @@ export function liveCamera(side, context, changed) {
   /** @type {Frames | null} */
   let frames = null;
   let opening = false; // the visitor is being asked
+  let opens = 0; // a device that comes after it was closed is let go
   const video = h("video", { class: "picture", playsinline: true, muted: true, autoplay: true });
   const element = h("div", { class: "viewfinder", hidden: true }, video);
 
   async function open() {
     if (frames || opening) return;
     opening = true;
+    const mine = opens;
     const opened = await Frames.open(video, side, () => {
       close();
       context.complain(t("device_gone", { device: t("device_camera") }));
     });
     opening = false;
     if (typeof opened === "string") return context.complain(opened);
+    if (mine !== opens) return opened.close();
     show(opened);
     void opened.closed.then(() => show(null));
     context.complain("");
@@ -80,6 +87,7 @@ export function liveCamera(side, context, changed) {
   }
 
   function close() {
+    opens += 1;
     frames?.close();
   }
 

@@ -18,6 +18,7 @@ export function liveMicrophone(options, context, changed) {
   /** @type {Listener | null} */
   let listener = null;
   let opening = false; // the visitor is being asked
+  let opens = 0; // a device that comes after it was closed is let go
   const level = h("meter", { class: "level", min: 0, max: 1, "aria-label": t("level") });
   const element = h("div", { class: "viewfinder", hidden: true },
     h("p", { class: "listening" }, icon("microphone"), t("listening"), level));
@@ -34,6 +35,7 @@ export function liveMicrophone(options, context, changed) {
   async function open() {
     if (listener || opening) return;
     opening = true;
+    const mine = opens;
     const opened = await Listener.open({
       rate: options.sample_rate,
       chunk_s: options.chunk_s ?? CHUNK_S,
@@ -45,6 +47,7 @@ export function liveMicrophone(options, context, changed) {
     });
     opening = false;
     if (typeof opened === "string") return context.complain(opened);
+    if (mine !== opens) return opened.close();
     turn(opened);
     void opened.closed.then(() => turn(null));
     context.complain("");
@@ -52,6 +55,7 @@ export function liveMicrophone(options, context, changed) {
   }
 
   function close() {
+    opens += 1;
     listener?.close();
   }
 

@@ -7,6 +7,7 @@ export class Recorder {
   #tap = null;
   /** @type {Float32Array[]} */
   #blocks = [];
+  #starts = 0;
 
   get running() {
     return this.#tap !== null;
@@ -17,15 +18,21 @@ export class Recorder {
    * @returns {Promise<string>} why it did not start; "" when it did
    */
   async start(heard) {
-    this.#blocks = [];
+    const mine = (this.#starts += 1);
+    /** @type {Float32Array[]} */
+    const blocks = (this.#blocks = []);
     let [length, said] = [0, 0];
     const tap = await openTap((block, rate) => {
-      this.#blocks.push(block);
+      blocks.push(block);
       length += block.length;
       const tenths = Math.floor((10 * length) / rate);
       if (tenths !== said) heard((said = tenths) / 10);
     });
     if ("refused" in tap) return tap.refused;
+    if (mine !== this.#starts) { // stopped, or begun again, while the visitor was being asked
+      await tap.close();
+      return "";
+    }
     this.#tap = tap;
     return "";
   }
@@ -33,6 +40,7 @@ export class Recorder {
   /** @returns {Promise<{samples: Float32Array, sampleRate: number} | null>} null when nothing was running */
   async stop() {
     const tap = this.#tap;
+    this.#starts += 1;
     if (!tap) return null;
     this.#tap = null;
     await tap.close();

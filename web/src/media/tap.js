@@ -3,6 +3,7 @@
  * would change what the model hears.
  */
 
+import { t } from "../words.js";
 import { closeDevice, openDevice } from "./devices.js";
 
 const untouched = { channelCount: 1, echoCancellation: false, noiseSuppression: false, autoGainControl: false };
@@ -19,27 +20,35 @@ export async function openTap(heard, { rate, unplugged = () => {} } = {}) {
   for (const track of stream.getAudioTracks()) track.addEventListener("ended", unplugged);
   const { context, source } = listen(stream, rate);
   let open = true;
-  await context.audioWorklet.addModule(new URL("./recorder-worklet.js", import.meta.url));
-  const tap = new AudioWorkletNode(context, "tap", { numberOfOutputs: 0 });
-  tap.port.onmessage = ({ data }) => {
-    if (open) heard(data, context.sampleRate); // not what was still under way at the end
-  };
-  source.connect(tap);
   const close = () => {
     open = false;
     closeDevice(stream);
     return context.close();
   };
+  try {
+    await context.audioWorklet.addModule(new URL("./recorder-worklet.js", import.meta.url));
+  } catch (error) { // its file did not come
+    await close();
+    return { refused: t("device_failed", { device: t("device_microphone"), message: /** @type {Error} */ (error).message }) };
+  }
+  const tap = new AudioWorkletNode(context, "tap", { numberOfOutputs: 0 });
+  tap.port.onmessage = ({ data }) => {
+    if (open) heard(data, context.sampleRate); // not what was still under way at the end
+  };
+  source.connect(tap);
   return { rate: context.sampleRate, close };
 }
 
 /** @param {MediaStream} stream @param {number} [rate] */
 function listen(stream, rate) {
+  /** @type {AudioContext | undefined} */
+  let context;
   try {
-    const context = new AudioContext(rate ? { sampleRate: rate } : {});
+    context = new AudioContext(rate ? { sampleRate: rate } : {});
     return { context, source: context.createMediaStreamSource(stream) };
   } catch {
-    const context = new AudioContext(); // some browsers convert no rates here
+    void context?.close();
+    context = new AudioContext(); // some browsers convert no rates here
     return { context, source: context.createMediaStreamSource(stream) };
   }
 }
