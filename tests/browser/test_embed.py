@@ -225,6 +225,13 @@ def test_a_stopped_run_and_an_error_of_one_app_leave_the_other_to_answer(browser
               told.words = await kinds.words("still there");
               told.stream = [];
               for await (const part of waiting.stream("increments", [x])) told.stream.push(Array.from(part.data));
+              const again = await load("kinds"); // the same app through another object
+              const brief = new AbortController();
+              const left = kinds.call("slow", [2], { signal: brief.signal });
+              const waits = again.words("still waits");
+              setTimeout(() => brief.abort(), 500);
+              told.left = await left.catch(({ name }) => name);
+              told.waits = await waits;
               told.once = [];
               for await (const part of kinds.stream("words", ["once"])) told.once.push(part);
               return told;
@@ -237,6 +244,7 @@ def test_a_stopped_run_and_an_error_of_one_app_leave_the_other_to_answer(browser
     assert told["after"] == told["behind"] == [2, 3, 4]
     assert told["aborted"] == "AbortError"
     assert told["words"] == "still there"
+    assert (told["left"], told["waits"]) == ("AbortError", "still waits")
     assert told["stream"] == [[2, 3, 4], [3, 4, 5]]
     assert told["once"] == ["once"]
 
@@ -274,12 +282,14 @@ def test_values_of_javascript_become_pythons_and_come_back(browser: Browser, hos
               }
               told.named = await kinds.entries({ line: "a", whole: 7n, share: "0.25", sure: 1, size: "large" });
               told.placed = await kinds.entries("b", undefined, 4);
+              told.digits = (await kinds.entries({ line: "no. 12345678901234567, \\"so\\"" })).line;
               const sound = { samples: [Float32Array.of(0, 0.5, -0.5), Float32Array.of(1, 0, -1)], sampleRate: 8000 };
               const rows = [{ name: "x", n: 1 }, { name: "y, z", n: 2.5 }];
               const tensor = { data: BigInt64Array.of(1n, -2n), shape: [2, 1] };
               const [file, heard, table, array] = await kinds.files(new Blob(["abc"]), sound, rows, tensor);
               told.files = [file, heard.sampleRate, heard.channels.map((c) => [...c]), [...heard.samples], table,
                 array.dtype, array.shape, [...array.data].map(String)];
+              told.nothing = (await kinds.files(null, sound, rows, tensor))[0];
               told.wrong = await kinds.entries({ line: "a", whole: "many" }).catch(({ message }) => message);
               told.more = await kinds.words("a", "b").catch(({ message }) => message);
               told.python = await kinds.entries().catch(({ name, message }) => [name, message]);
@@ -298,6 +308,8 @@ def test_values_of_javascript_become_pythons_and_come_back(browser: Browser, hos
     rest = {"note": "", "sure": True, "colour": "blue"}
     assert told["named"] == {**rest, "line": "a", "whole": 7, "share": 0.25, "size": "large"}
     assert told["placed"] == {**rest, "line": "b", "whole": 4, "share": 0.5, "size": "medium", "sure": False}
+    assert told["digits"] == 'no. 12345678901234567, "so"'
+    assert told["nothing"] is None
     assert told["files"] == [
         {"name": "", "bytes": 3},
         8000,

@@ -42,6 +42,7 @@ export class Client {
   #running = null;
   /** Calls that the worker has, of which it may be in the middle. */
   #calls = 0;
+  #waiting = 0;
   /** @type {Promise<Ready | Failure> | null} */
   #started = null;
   /** @type {Ready | undefined} */
@@ -89,6 +90,11 @@ export class Client {
   /** The last worker's state after its start; undefined while there is none. */
   get ready() {
     return this.#ready;
+  }
+
+  /** How many calls have no answer yet, whoever made them. */
+  get waiting() {
+    return this.#waiting;
   }
 
   /**
@@ -146,9 +152,10 @@ export class Client {
    */
   call(fn, inputs, buffers = [], onInterim = () => {}) {
     const stops = this.#stops;
-    const answer = this.#queue.then(() =>
-      stops === this.#stops ? this.#call(fn, inputs, buffers, onInterim) : { error: STOPPED },
-    );
+    this.#waiting += 1;
+    const answer = this.#queue
+      .then(() => (stops === this.#stops ? this.#call(fn, inputs, buffers, onInterim) : { error: STOPPED }))
+      .finally(() => (this.#waiting -= 1));
     this.#queue = answer;
     return answer;
   }

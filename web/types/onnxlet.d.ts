@@ -88,6 +88,19 @@ export interface Box extends Label {
   box: [number, number, number, number];
 }
 
+/** A passage of a text: start and end count Unicode characters, as Python does. */
+export interface Span extends Label {
+  start: number;
+  end: number;
+  word: string;
+}
+
+/** A text with passages that are marked in it. */
+export interface Spans {
+  text: string;
+  items: Span[];
+}
+
 /** A picture (RGBA, 4 bytes a pixel) or a mask (1 byte a pixel), rows from the top. */
 export interface Picture {
   readonly width: number;
@@ -118,14 +131,14 @@ export interface Tensor {
 }
 
 /** Text is a string. What is shown as JSON is its value, or its text where JavaScript's numbers cannot hold it. */
-export type Result = Label[] | Box[] | Picture | Sound | Table | Tensor | string | number | boolean | null | unknown[] | object;
+export type Result = Label[] | Box[] | Spans | Picture | Sound | Table | Tensor | string | number | boolean | null | unknown[] | object;
 
 // ---- an app ----------------------------------------------------------------------------------------------------
 
 export interface Field {
   name?: string;
   label: string;
-  /** image, drawing, text, number, toggle, choice, file, audio, table or tensor; of outputs also labels, boxes, mask, json. */
+  /** image, drawing, text, number, toggle, choice, file, audio, table or tensor; of outputs also labels, boxes, mask, spans, json. */
   kind: string;
   required?: boolean;
   default?: unknown;

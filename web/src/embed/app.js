@@ -32,7 +32,6 @@ export class EmbeddedApp {
   #client;
   #release;
   #schema;
-  #calls = 0;
 
   /**
    * @param {SiteApp} app
@@ -132,16 +131,15 @@ export class EmbeddedApp {
     const schema = this.#function(name);
     const { inputs, buffers } = await wires(schema, values);
     signal?.throwIfAborted();
-    this.#calls += 1;
-    const calling = this.#client.call(name, inputs, buffers, onInterim).finally(() => (this.#calls -= 1));
+    const calling = this.#client.call(name, inputs, buffers, onInterim);
     const answer = await (signal ? Promise.race([calling, this.#aborted(signal, calling)]) : calling);
     if ("error" in answer) throw new AppError(answer.error);
     return plain(answer);
   }
 
-  /** Stop the run that nobody waits for any more; where others wait in this app, it goes on. */
+  /** Stop the run that nobody waits for any more; where others wait for this app, also through another object, it goes on. */
   #stop() {
-    if (this.#calls === 1) void this.#client.stop();
+    if (this.#client.waiting === 1) void this.#client.stop();
   }
 
   /** @param {string} name @returns {FunctionSchema} */

@@ -47,6 +47,7 @@ const kinds = {
   labels: ({ items }) => items.map((/** @type {any} */ { label, score }) => ({ label, score: Number(score) })),
   boxes: ({ items }) =>
     items.map((/** @type {any} */ { label, score, box }) => ({ label, score: Number(score), box: box.map(Number) })),
+  spans: ({ text, items }) => ({ text, items: items.map((/** @type {any} */ item) => ({ ...item, score: Number(item.score) })) }),
   text: ({ text }) => text,
   json: ({ text }) => parsed(text),
   table: ({ columns, rows }) => ({ columns, rows }),
@@ -69,7 +70,8 @@ const kinds = {
  * @returns {unknown}
  */
 export function returned(display, buffers) {
-  return kinds[display.kind]?.(display, buffers) ?? display;
+  const read = kinds[display.kind];
+  return read ? read(display, buffers) : display; // null is a value too
 }
 
 /** @param {WireValue} display @param {Uint8Array[]} buffers */
@@ -84,7 +86,8 @@ function own(bytes = new Uint8Array()) {
 
 /** JSON that JavaScript can hold; else its text: NaN and integers beyond 2^53 are no numbers there. @param {string} text */
 function parsed(text) {
-  if (/(?<![\w".])-?\d{16,}(?![\w".])/.test(text)) return text;
+  const bare = text.replace(/"[^"\\]*(?:\\.[^"\\]*)*"/g, ""); // what a text says is no number
+  if (/(?<![\w.])\d{16,}(?![\w.])/.test(bare)) return text;
   try {
     return JSON.parse(text);
   } catch {
