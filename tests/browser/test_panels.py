@@ -403,6 +403,9 @@ def test_a_click_on_a_node_shows_its_figures_and_a_picture(counted: Visitor):
         }"""
     )
     assert shades > 20
+    counted.page.get_by_role("button", name="Measure with the last input").click()
+    counted.page.get_by_role("button", name="around", exact=True).click()  # which takes nothing from who measures
+    expect(counted.page.locator(".model-nodes .fine").first).to_contain_text("for one run", timeout=LOAD_MS)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

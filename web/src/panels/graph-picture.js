@@ -52,16 +52,17 @@ export class GraphPicture {
   async #draw(page, name, variant) {
     const frame = h("iframe", { class: "graph-frame", title: t("graph_of", { name }), src: new URL(page, this.#root).href });
     const state = h("p", { class: "fine", role: "status" }, t("panel_loading"));
-    const forbidden = refused();
+    const over = new AbortController(); // nobody listens any more
+    const forbidden = refused(over.signal);
     forbidden.catch(() => {}); // seen below, or too late to matter
-    const ready = heard(frame, ["ready"]);
+    const ready = heard(frame, ["ready"], over.signal);
     this.element.replaceChildren(state, frame, h("p", { class: "fine" }, t("netron_note")));
     const sight = new Sight(frame);
     try {
       const data = await this.#file(variant);
       await Promise.race([ready, forbidden]);
       await sight.seen(); // text has no size where nobody sees it, and the drawing would be of nothing
-      const done = heard(frame, ["shown", "failed"]);
+      const done = heard(frame, ["shown", "failed"], over.signal);
       frame.contentWindow?.postMessage({ type: "model", name, bytes: data }, location.origin, [data]);
       const { type, message } = await done;
       if (type === "failed") throw new Error(message);
@@ -74,6 +75,7 @@ export class GraphPicture {
       this.#shown = "";
     } finally {
       sight.end();
+      over.abort();
     }
   }
 
@@ -94,15 +96,12 @@ export class GraphPicture {
   }
 }
 
-/** Rejects when the host's policy, which may be stricter than the page's own, forbids a frame. @returns {Promise<never>} */
-function refused() {
+/** Rejects when the host's policy, which may be stricter than the page's own, forbids a frame. @param {AbortSignal} signal @returns {Promise<never>} */
+function refused(signal) {
   return new Promise((_, reject) => {
-    const listener = (/** @type {SecurityPolicyViolationEvent} */ { effectiveDirective }) => {
-      if (effectiveDirective !== "frame-src") return;
-      document.removeEventListener("securitypolicyviolation", listener);
-      reject(new Error(t("no_frames")));
-    };
-    document.addEventListener("securitypolicyviolation", listener);
+    document.addEventListener("securitypolicyviolation", ({ effectiveDirective }) => {
+      if (effectiveDirective === "frame-src") reject(new Error(t("no_frames")));
+    }, { signal });
   });
 }
 
@@ -137,15 +136,13 @@ class Sight {
 /**
  * @param {HTMLIFrameElement} frame
  * @param {string[]} types
+ * @param {AbortSignal} signal - ends the listening
  * @returns {Promise<{type: string, message: string}>} the first such message of the frame
  */
-function heard(frame, types) {
+function heard(frame, types, signal) {
   return new Promise((resolve) => {
-    const listener = (/** @type {MessageEvent} */ { source, origin, data }) => {
-      if (source !== frame.contentWindow || origin !== location.origin || !types.includes(data?.type)) return;
-      removeEventListener("message", listener);
-      resolve(data);
-    };
-    addEventListener("message", listener);
+    addEventListener("message", ({ source, origin, data }) => {
+      if (source === frame.contentWindow && origin === location.origin && types.includes(data?.type)) resolve(data);
+    }, { signal });
   });
 }

@@ -36,8 +36,9 @@ class ModelPanel {
   #placements = [];
   /** Which sessions there are, and which node is where. */
   #told = "";
-  /** What was asked last; an older answer that comes late is dropped. */
+  /** Which model is asked about, and which of its nodes is looked at: an answer about another that comes late is dropped. */
   #asked = 0;
+  #looked = 0;
 
   /** @param {Options} options */
   constructor(options) {
@@ -66,6 +67,7 @@ class ModelPanel {
   /** Other sessions: another worker, or another version of the app. */
   #forget() {
     this.#asked += 1;
+    this.#looked += 1;
     this.#placements = [];
     this.#told = "";
     this.#detail.hidden = true;
@@ -99,6 +101,8 @@ class ModelPanel {
   /** Shows the chosen session's model. */
   async #show() {
     const placement = this.#placement;
+    this.#asked += 1;
+    this.#looked += 1;
     this.#detail.hidden = true;
     this.#said.textContent = "";
     if (!placement) return;
@@ -121,7 +125,9 @@ class ModelPanel {
     if (!placement) return;
     this.#measure.disabled = true;
     this.#said.textContent = t("working");
+    const asked = this.#asked;
     const found = await this.#answer("measure", placement.session);
+    if (asked !== this.#asked) return;
     this.#able();
     if (!found) return void (this.#said.textContent = "");
     this.#table.measured(found);
@@ -141,11 +147,11 @@ class ModelPanel {
     const inputs = node.inputs.length > 0 ? h("p", { class: "fine" }, t("node_inputs", { names: node.inputs.join(", ") })) : "";
     this.#detail.replaceChildren(h("h2", {}, node.node), h("p", { class: "fine" }, where), inputs, outputs);
     this.#detail.scrollIntoView({ block: "nearest", behavior: "instant" });
-    const late = (this.#asked += 1);
+    const late = (this.#looked += 1);
     for (const { name } of node.outputs) {
       outputs.append(h("h3", { class: "mono" }, name));
       const found = placement.ran ? await this.#options.client.inside("value", placement.session, name) : null;
-      if (late !== this.#asked) return;
+      if (late !== this.#looked) return;
       if (!found) outputs.append(h("p", { class: "fine" }, t("measure_first")));
       else outputs.append("error" in found ? showError(found.error) : showValue(found, name));
     }
