@@ -37,8 +37,6 @@ export class Live {
     this.#ask = ask;
     this.#say = meter;
     this.#changed = changed;
-    document.addEventListener("visibilitychange", () => this.pause("hidden", document.hidden));
-    this.pause("hidden", document.hidden);
   }
 
   get on() {
@@ -49,6 +47,8 @@ export class Live {
   begin(flow) {
     this.end();
     this.#flow = flow;
+    document.addEventListener("visibilitychange", this.#seen);
+    this.#seen();
     this.#changed();
     void flow.closed.then(() => this.#flow === flow && this.end());
     void this.#go(flow);
@@ -59,6 +59,7 @@ export class Live {
     const flow = this.#flow;
     this.#flow = null;
     if (!flow) return;
+    document.removeEventListener("visibilitychange", this.#seen);
     flow.close();
     this.#resumed();
     this.#say("");
@@ -70,6 +71,8 @@ export class Live {
     this.#flow?.renew();
     [this.#answers, this.#spent_ms, this.#since] = [0, 0, performance.now()];
   }
+
+  #seen = () => this.pause("hidden", document.hidden);
 
   /** @param {string} why @param {boolean} on */
   pause(why, on) {

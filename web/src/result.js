@@ -13,6 +13,8 @@ import { count, duration, t } from "./words.js";
 /** @import { Answer, AppError, FormField, Interim, Timing } from "./protocol.js" */
 /** @import { Word } from "./words.js" */
 
+const RELEASES = ["pointerup", "pointercancel"];
+
 export class Result {
   #fields;
   #body = h("div", { class: "result-body" });
@@ -135,14 +137,18 @@ export class Result {
 
   /** A button that is replaced between press and release is never clicked, and a slider never dragged: that waits. */
   #holdStill() {
-    this.#body.addEventListener("pointerdown", () => (this.#held = true));
     const release = () => {
       this.#held = false;
       if (this.#next) this.#place(this.#next);
     };
-    for (const name of ["pointerup", "pointercancel"]) {
-      addEventListener(name, () => this.#held && setTimeout(release)); // after the click
-    }
+    const later = () => {
+      for (const name of RELEASES) removeEventListener(name, later);
+      setTimeout(release); // after the click
+    };
+    this.#body.addEventListener("pointerdown", () => {
+      this.#held = true;
+      for (const name of RELEASES) addEventListener(name, later);
+    });
   }
 
   /** @param {"growing" | "grown_cut"} word */
