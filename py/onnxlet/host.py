@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from . import inside as _inside
-from . import node_table, onnxruntime_names, places, providers, wire
+from . import onnxruntime_names, places, providers, wire
 from . import session as _session
 from .app import App
 from .errors import InvalidInput, OnnxletError, ProviderError
@@ -30,8 +30,6 @@ from .providers.ort_web import NO_WAITING, WebProvider
 from .source import RecordedModels, use_recorded
 from .tokens import engines
 from .tokens.definition import Definition
-from .tokens.portable import JsonLibrary, PortableEngine
-from .verification import verify
 from .workbench import Console, Workbench
 
 __all__ = ["call", "edit", "enter", "inside", "leave", "prompt", "start", "status", "stop"]
@@ -243,6 +241,9 @@ async def inside(what: str, session: int, read: Any, name: str = "") -> str:
     Returns: JSON; ``{"error"}`` where it fails.
     """
 
+    from . import node_table  # few visitors open what these two are for
+    from .verification import verify
+
     async def bytes_of(path: str) -> bytes:
         return bytes((await read(path)).to_bytes())
 
@@ -301,7 +302,9 @@ def _hint(error: BaseException) -> str:
     return ""
 
 
-def _tokenizer(definition: Definition) -> PortableEngine:
+def _tokenizer(definition: Definition) -> engines.Engine:
+    from .tokens.portable import JsonLibrary, PortableEngine  # most apps have no tokenizer
+
     if not _bridge.tokenizers:
         raise ProviderError(
             "this page came without a tokenizer: the app made none when it was built; make one where the app file is "

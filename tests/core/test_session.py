@@ -377,6 +377,12 @@ def test_importing_the_package_imports_neither_onnxruntime_nor_pillow() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
+def test_a_page_starts_without_what_only_some_apps_and_panels_need() -> None:
+    names = ("tasks", "tokens.portable", "tokens.character_tables", "node_table", "verification")
+    code = f"import sys, onnxlet.host; print([m for m in {names} if f'onnxlet.{{m}}' in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
 def test_every_public_name_exists() -> None:
     for name in onnxlet.__all__:
         assert getattr(onnxlet, name) is not None
