@@ -106,7 +106,10 @@ def _run(app: Any, example: Any, number: int, reads: Reads, scratch: Path) -> An
 
     function = app.function(example.function)
     # An example's own files are not the app's data: they travel as its buffers.
-    inputs, buffers = wire.encode_inputs(function, app.load(example))
+    try:
+        inputs, buffers = wire.encode_inputs(function, app.load(example))
+    except InvalidInput as error:
+        raise BuildError(f'example "{example.label}" of {function.name}: {error}; correct App(examples=...)') from error
     with reads.watching():
         outputs, output_buffers = asyncio.run(wire.call(app, function.name, inputs, buffers))
 

@@ -1,6 +1,7 @@
 """What the build learns of an app by running it, and what it says when the app fails."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -229,6 +230,28 @@ def test_an_example_that_fails_is_an_error_of_the_build(inspect: Inspect, write_
         write_app("from onnxlet import App\ndef f(n: int) -> str:\n    return [][n]\napp = App(f, examples=[3])"),
     )
     assert "IndexError: list index out of range" in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "message"),
+    [
+        ("int", "a.png", 'example "a.png" of f: "n": expected a number, got str; correct App'),
+        (
+            "Image",
+            "gone.png",
+            r'example "gone.png" of f: example value of "n": .*paths are relative to .*; correct App',
+        ),
+    ],
+)
+def test_an_example_that_is_no_input_is_named_in_one_sentence(
+    inspect: Inspect, write_app: WriteApp, kind: str, value: str, message: str
+) -> None:
+    source = (
+        f"from onnxlet import App, Image\ndef f(n: {kind}) -> str:\n    return 'x'\napp = App(f, examples=[{value!r}])"
+    )
+    text = failure(inspect, write_app(source))
+    assert re.match(f"demo/app.py: {message}", text)
+    assert "\n" not in text
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,9 @@ def test_a_bare_model_needs_task_and_tokenizer_and_says_so(make: Make, tmp_path:
     again = write_app(bare, tmp_path / "again", report, Wanted(tokenizer=folder / "vocab.txt"))
     assert (again.parent / "vocab.txt").is_file()
     same(run_example(again).items, run_example(app).items)
+    shutil.copytree(folder, tmp_path / "mute", ignore=shutil.ignore_patterns("vocab.txt", "tokenizer*"))
+    with pytest.raises(BuildError, match="mute: has no tokenizer beside it; give --tokenizer"):
+        write_app(tmp_path / "mute", tmp_path / "silent", report)
     with pytest.raises(BuildError, match=r"--example: got 1 texts, expected 2 an example \(question, context\)"):
         write_app(make("AutoModelForQuestionAnswering"), tmp_path / "qa", report, Wanted(example=("Who?",)))
 

@@ -219,6 +219,9 @@ def _tokenizer(where: str, files: dict[str, bytes], local: Mapping[str, Any]) ->
         tokenizer = transformers.AutoTokenizer.from_pretrained(where, **local)
     except Exception as error:  # none there, or one that needs a package
         return None, (f"has no tokenizer that can be loaded ({_first_line(error)}): pages cannot take texts",)
+    # Where a folder has no tokenizer transformers makes one up, to which every word is unknown.
+    if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):
+        return None, ("has no tokenizer among its files: pages cannot take texts",)
     if "tokenizer.json" not in files and getattr(tokenizer, "backend_tokenizer", None) is not None:
         files["tokenizer.json"] = tokenizer.backend_tokenizer.to_str().encode()
     return tokenizer, ()
