@@ -452,3 +452,21 @@ def test_a_host_that_forbids_frames_is_told_of_and_the_table_stays(browser: Brow
         visitor.wait_ready()
         expect(visitor.page.locator(".graph")).to_contain_text("must add 'self' to frame-src")
         expect(visitor.page.locator("tr[data-node=add]")).to_be_visible()
+
+
+def test_the_graph_is_drawn_and_kept_where_only_the_service_worker_isolates(visit: Callable[..., Visit], site: Path):
+    visitor = visit(site, "plain", offline=True)
+    page = visitor.open("scale.html?backend=wasm")
+    visitor.when_offline()
+    page.reload()
+    visitor.when_ready()
+    assert page.evaluate("crossOriginIsolated")
+    page.get_by_role("tab", name="Model").click()
+    drawn = page.frame_locator(".graph-frame").locator("svg .node-item-type").first
+    expect(drawn).to_be_visible(timeout=LOAD_MS)
+    until(page, f"caches.match('{visitor.site['panels']['netron']}').then(Boolean)")
+    visitor.when_offline()
+    page.context.set_offline(True)
+    page.reload()
+    expect(drawn).to_be_visible(timeout=LOAD_MS)
+    page.context.set_offline(False)

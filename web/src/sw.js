@@ -301,7 +301,7 @@ async function isOurs(url) {
   const site = await manifest().catch(() => null);
   const name = new URL(url).pathname.slice(new URL(ROOT).pathname.length);
   const names = ["", "index.html", ...(site?.pages ?? [name])];
-  return names.includes(name) || names.includes(`${name}.html`);
+  return names.includes(name) || names.includes(`${name}.html`) || Boolean(site?.files[name]); // one that a frame shows
 }
 
 /** @param {string} url of a page, with or without index.html or .html */
