@@ -32,7 +32,7 @@ function card(site, app) {
   const size = t("first_download", { size: bytes(firstVisit(site, app)) });
   return h("li", {},
     h("a", { class: "card gallery-card", href: new URL(app.page, root).href },
-      h("div", { class: `gallery-picture of-${app.examples[0]?.inputs[0]?.kind ?? "none"}` }, picture(app)),
+      h("div", { class: `gallery-picture of-${app.functions[0]?.inputs[0]?.kind ?? "nothing"}` }, picture(app)),
       h("h2", {}, app.title),
       h("p", { class: "gallery-text" }, app.description),
       h("p", { class: "fine gallery-foot" }, h("span", {}, size), h("span", { class: "gallery-open" }, `${t("open")} →`))));
