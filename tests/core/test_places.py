@@ -51,8 +51,11 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(host, "_waiter", lambda: None)
     before = (list(sys.path), providers.use(None), list(session.observers), registry.use({}), source.use_recorded(None))
     modules = {name for name in sys.modules if name.startswith("onnxruntime")}
+    others = session.sessions.copy()  # weak, as they were
+    session.sessions.clear()
     yield
     places.leave()
+    session.sessions.update(others)
     sys.path[:] = before[0]
     providers.use(before[1])
     session.observers[:] = before[2]

@@ -57,9 +57,9 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workbench
     source.use_recorded(source.RecordedModels(tmp_path, {"twice.onnx": entry}, read, fetch))
     bench = Workbench(tmp_path, "edited_app")
     bench.reads = reads  # type: ignore[attr-defined]
-    registry.use({})
+    before = registry.use({})
     yield bench
-    registry.use({})
+    registry.use(before)
     source.use_recorded(None)
     for name in ("edited_app", "helping"):
         sys.modules.pop(name, None)
