@@ -447,10 +447,16 @@ def test_what_quantizing_did_to_each_node_stands_in_the_table(browser: Browser, 
         assert visitor.complaints == []
 
 
-def test_a_host_that_forbids_frames_is_told_of_and_the_table_stays(browser: Browser, host: Host, site: Path):
-    with visiting(browser, host, site, "scale.html?backend=wasm#model", "iso+csp", locale="en-GB") as visitor:
+@pytest.mark.parametrize(
+    ("conditions", "says"),
+    [("iso+csp", "must add 'self' to frame-src"), ("iso+404~frame.js", "the viewer did not start")],
+)
+def test_a_host_that_forbids_or_breaks_the_frame_is_told_of_and_the_table_stays(
+    browser: Browser, host: Host, site: Path, conditions: str, says: str
+):
+    with visiting(browser, host, site, "scale.html?backend=wasm#model", conditions, locale="en-GB") as visitor:
         visitor.wait_ready()
-        expect(visitor.page.locator(".graph")).to_contain_text("must add 'self' to frame-src")
+        expect(visitor.page.locator(".graph")).to_contain_text(says, timeout=LOAD_MS)
         expect(visitor.page.locator("tr[data-node=add]")).to_be_visible()
 
 

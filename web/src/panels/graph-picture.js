@@ -13,6 +13,9 @@ import { bytes, t } from "../words.js";
 /** A larger file is fetched, and drawn, only when somebody says so. */
 const ASK_BYTES = 32_000_000;
 
+/** So long may a frame whose files are all there say nothing. */
+const SILENT_MS = 10_000;
+
 export class GraphPicture {
   element = h("div", { class: "graph" });
   #site;
@@ -53,14 +56,14 @@ export class GraphPicture {
     const frame = h("iframe", { class: "graph-frame", title: t("graph_of", { name }), src: new URL(page, this.#root).href });
     const state = h("p", { class: "fine", role: "status" }, t("panel_loading"));
     const over = new AbortController(); // nobody listens any more
-    const forbidden = refused(over.signal);
-    forbidden.catch(() => {}); // seen below, or too late to matter
+    const failed = Promise.race([refused(over.signal), silent(frame, over.signal)]);
+    failed.catch(() => {}); // seen below, or too late to matter
     const ready = heard(frame, ["ready"], over.signal);
     this.element.replaceChildren(state, frame, h("p", { class: "fine" }, t("netron_note")));
     const sight = new Sight(frame);
     try {
       const data = await this.#file(variant);
-      await Promise.race([ready, forbidden]);
+      await Promise.race([ready, failed]);
       await sight.seen(); // text has no size where nobody sees it, and the drawing would be of nothing
       const done = heard(frame, ["shown", "failed"], over.signal);
       frame.contentWindow?.postMessage({ type: "model", name, bytes: data }, location.origin, [data]);
@@ -102,6 +105,18 @@ function refused(signal) {
     document.addEventListener("securitypolicyviolation", ({ effectiveDirective }) => {
       if (effectiveDirective === "frame-src") reject(new Error(t("no_frames")));
     }, { signal });
+  });
+}
+
+/**
+ * Rejects when a frame has loaded and says nothing: then it is not the viewer that stands in it.
+ * @param {HTMLIFrameElement} frame
+ * @param {AbortSignal} signal
+ * @returns {Promise<never>}
+ */
+function silent(frame, signal) {
+  return new Promise((_, reject) => {
+    frame.addEventListener("load", () => setTimeout(() => reject(new Error(t("frame_silent"))), SILENT_MS), { signal });
   });
 }
 

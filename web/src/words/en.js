@@ -169,6 +169,7 @@ export const en = {
   netron_note: "Drawn by Netron (MIT licence, © Lutz Roeder), which is part of this site.",
   no_netron: "This site was built without a viewer for graphs.",
   no_file: "The site has no file of {name}.",
+  frame_silent: "the viewer did not start. One of its files did not come, or the host forbids frames (X-Frame-Options): reload the page, or tell whoever runs the site",
   no_frames: "this site's Content-Security-Policy forbids frames; whoever runs the site must add 'self' to frame-src",
   node_table: "Nodes",
   filter_nodes: "Filter by name or operator",

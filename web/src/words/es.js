@@ -167,6 +167,7 @@ export const es = {
   netron_note: "Dibujado por Netron (licencia MIT, © Lutz Roeder), que forma parte de este sitio.",
   no_netron: "Este sitio se construyó sin visor de grafos.",
   no_file: "El sitio no tiene ningún archivo de {name}.",
+  frame_silent: "el visor no arrancó. Falta uno de sus archivos, o el servidor prohíbe los marcos (X-Frame-Options): vuelva a cargar la página, o avise a quien administra el sitio",
   no_frames: "la Content-Security-Policy de este sitio prohíbe los marcos; quien lo administra debe añadir 'self' a frame-src",
   node_table: "Nodos",
   filter_nodes: "Filtrar por nombre u operador",
