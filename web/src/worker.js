@@ -75,6 +75,7 @@ class Seat {
   /** @type {Session | null} */
   #session = null;
   #folder = "";
+  #report = reporter(() => {});
   #port;
   /** @type {Promise<Ready | Failure> | undefined} */
   #starting;
@@ -90,7 +91,8 @@ class Seat {
    * @returns {Promise<Ready | Failure>}
    */
   start(config, onProgress) {
-    return (this.#starting = this.#start(config, reporter(onProgress)));
+    this.#report = reporter(onProgress);
+    return (this.#starting = this.#start(config, this.#report));
   }
 
   /**
@@ -134,7 +136,7 @@ class Seat {
       return { ...(await this.status()), load_ms: step("ready"), steps, files: assets.used };
     } catch (error) {
       return failure(error);
-    } // `report` stays: files that are loaded later report to it too
+    } // `report` stays until the app leaves: files that are loaded later report to it too
   }
 
   /** @param {SiteApp} app @returns {Promise<string | undefined>} what went wrong, as JSON */
@@ -237,11 +239,12 @@ class Seat {
   /** Forget the app, once it has started; the others stay. */
   async leave() {
     await this.#starting;
+    common?.reports.delete(this.#report);
     if (!this.#session) return;
-    const { common, bridge, host } = this.#shared();
+    const { common: shared, bridge, host } = this.#shared();
     this.#session = null;
-    await common.turn(() => {
-      if (common.current === this) common.current = null;
+    await shared.turn(() => {
+      if (shared.current === this) shared.current = null;
       host.leave(this.#folder);
       bridge.close();
     });
