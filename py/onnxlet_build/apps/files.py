@@ -1,6 +1,6 @@
 """Files that lie beside a written app: labels, examples."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ from onnxlet.errors import BuildError
 from .draft import Draft
 from .subject import Subject
 
-__all__ = ["add_examples", "add_texts", "lines_of", "picture", "tone"]
+__all__ = ["add_example", "add_examples", "add_texts", "lines_of", "picture", "tone"]
 
 
 def add_examples(draft: Draft, given: Sequence[str]) -> None:
@@ -29,6 +29,19 @@ def add_examples(draft: Draft, given: Sequence[str]) -> None:
             raise BuildError(f"--example {one}: another file of the app is called {path.name}; rename one")
         draft.files[path.name] = content
         draft.examples.append(path.name)
+
+
+def add_example(draft: Draft, subject: Subject, name: str, make: Callable[[], bytes], what: str) -> None:
+    """The files of --example; without them one of our own, and a note of what it is.
+
+    Raises: BuildError: as `add_examples`.
+    """
+    if subject.wanted.example:
+        add_examples(draft, subject.wanted.example)
+        return
+    draft.examples.append(name)
+    draft.files[name] = make()
+    draft.notes.append(f"its example is {what}; give your own by --example, which variants are judged by")
 
 
 def picture() -> bytes:

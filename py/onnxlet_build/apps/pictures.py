@@ -4,7 +4,7 @@ from onnxlet.errors import BuildError
 
 from ..sources.yolo import LABELS, detector
 from .draft import Draft, call, quoted
-from .files import add_examples, lines_of, picture
+from .files import add_example, lines_of, picture
 from .images import image_argument, picture_of
 from .subject import Subject
 
@@ -120,12 +120,7 @@ def transformation(subject: Subject) -> Draft:
 def _with_session(draft: Draft, subject: Subject) -> Draft:
     """The session, and the pictures to try it with."""
     draft.open_session(subject.model)
-    if subject.wanted.example:
-        add_examples(draft, subject.wanted.example)
-    else:
-        draft.examples.append("example.png")
-        draft.files["example.png"] = picture()
-        draft.notes.append("its example is a drawing; give your own by --example, which variants are judged by")
+    add_example(draft, subject, "example.png", picture, "a drawing")
     return draft
 
 

@@ -10,7 +10,7 @@ from onnxlet.tasks import TextReader
 from ..sources.onnx import OnnxFile
 from ..sources.onnx import export as export_onnx
 from .draft import Draft, call
-from .files import add_examples
+from .files import add_example
 from .images import picture_of
 from .subject import Subject
 
@@ -58,12 +58,7 @@ def reading(subject: Subject) -> Draft:
     except InvalidInput as error:
         raise BuildError(f"{subject.path}: {error}; see --characters") from error
     draft.setup.append(call("reader = TextReader", arguments))
-    if subject.wanted.example:
-        add_examples(draft, subject.wanted.example)
-    else:
-        draft.examples.append("example.png")
-        draft.files["example.png"] = _page()
-        draft.notes.append("its example is drawn; give your own by --example, which variants are judged by")
+    add_example(draft, subject, "example.png", _page, "drawn")
     return draft
 
 

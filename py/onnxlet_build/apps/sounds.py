@@ -6,7 +6,7 @@ from onnxlet.tasks import VoiceActivityDetector, features_from_config
 from onnxlet.tasks.metadata import PROBLEM_TYPE, names_of
 
 from .draft import Draft, call
-from .files import add_examples, tone
+from .files import add_example, tone
 from .pictures import labels_argument
 from .subject import Subject
 
@@ -74,10 +74,5 @@ def speech(subject: Subject) -> Draft:
 
 def _with_session(draft: Draft, subject: Subject) -> Draft:
     draft.open_session(subject.model)
-    if subject.wanted.example:
-        add_examples(draft, subject.wanted.example)
-    else:
-        draft.examples.append("example.wav")
-        draft.files["example.wav"] = tone()
-        draft.notes.append("its example is a tone; give your own by --example, which variants are judged by")
+    add_example(draft, subject, "example.wav", tone, "a tone")
     return draft

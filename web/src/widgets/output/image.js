@@ -9,7 +9,7 @@ export function image(display, buffers) {
   const { width, height } = display;
   const rgba = /** @type {Uint8Array} */ (buffers[display.buffer ?? -1]);
   const canvas = paintRgba(rgba, width, height);
-  if (rgba.some((level, i) => i % 4 === 3 && level < 255)) canvas.classList.add("see-through");
+  if (isSeeThrough(rgba)) canvas.classList.add("see-through");
   const summary = t("picture", { width, height });
   canvas.setAttribute("role", "img");
   canvas.setAttribute("aria-label", summary);
@@ -21,4 +21,10 @@ export function image(display, buffers) {
 export function downloadCanvas(canvas, name) {
   const onclick = () => canvas.toBlob((blob) => blob && save(blob, name), "image/png");
   return button({ class: "button quiet", onclick }, icon("download"), t("download"));
+}
+
+/** A loop, as live pictures come many times a second. @param {Uint8Array} rgba */
+function isSeeThrough(rgba) {
+  for (let i = 3; i < rgba.length; i += 4) if (rgba[i] !== 255) return true;
+  return false;
 }
