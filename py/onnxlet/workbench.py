@@ -33,7 +33,8 @@ def find_app(module: ModuleType, name: str) -> App:
     app = getattr(module, name, None)
     if isinstance(app, App):
         return app
-    raise InvalidInput(f"{module.__name__}.{name}: expected an onnxlet.App, got {type(app).__name__}")
+    found = f"got {type(app).__name__}" if hasattr(module, name) else "found none"
+    raise InvalidInput(f"{module.__name__}.py: expected an App in `{name}`, {found}; write `{name} = App(function)`")
 
 
 class Workbench:

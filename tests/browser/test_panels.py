@@ -211,6 +211,7 @@ def test_what_never_ends_can_be_stopped_and_the_edited_version_stays(scaling: Vi
     line = scaling.page.get_by_label("Line of Python")
     line.fill("while True: pass")
     line.press("Enter")
+    expect(scaling.page.locator(".prompt-sign")).to_have_text("...")
     line.press("Enter")
     scaling.page.locator(".prompt").get_by_role("button", name="Stop").click()
     expect(scaling.page.locator(".prompt-log")).to_contain_text("Python started again")
@@ -218,6 +219,17 @@ def test_what_never_ends_can_be_stopped_and_the_edited_version_stays(scaling: Vi
     assert "'6'" in say(scaling, "scale()")
     assert answer(scaling) == "6"
     reset(scaling)
+
+
+def test_an_edited_version_that_never_ends_its_import_can_be_stopped_and_the_app_goes_on(scaling: Visitor):
+    edit(scaling, "helping.py", "while True: pass\n")
+    scaling.page.get_by_role("button", name="Run the edited version").click()
+    scaling.page.locator(".python-answer").get_by_role("button", name="Stop").click()
+    expect(scaling.page.locator(".python-answer")).to_contain_text("The app that ran before goes on.")
+    scaling.wait_ready()
+    assert answer(scaling) == "30"
+    python(scaling)
+    scaling.page.get_by_role("button", name="Reset").click()
 
 
 def test_tab_indents_in_the_editor_and_escape_lets_it_leave(scaling: Visitor):

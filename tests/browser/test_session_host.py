@@ -84,7 +84,7 @@ def test_a_value_that_does_not_fit_is_a_sentence(python: PagePython) -> None:
 
 @pytest.mark.parametrize(("module", "source", "kind", "message", "hint"), [
     ("lacks_package", "import keras.losses", "ModuleNotFoundError", "keras", 'add "keras" to `dependencies`'),
-    ("lacks_app", "x = 1", "InvalidInput", "lacks_app.app: expected an onnxlet.App, got NoneType", ""),
+    ("lacks_app", "x = 1", "InvalidInput", "expected an App in `app`, found none; write `app = App(function)`", ""),
     ("broken", "def f(:\n  pass", "SyntaxError", "invalid syntax", ""),
     ("lacks_model", "import onnxlet\nonnxlet.InferenceSession('m.onnx')", "NoSuchFile", "the site holds add1.onnx", ""),
 ])  # fmt: skip

@@ -61,6 +61,7 @@ class PythonPanel {
   #answer = h("div", { class: "python-answer", "aria-live": "polite" });
   #run;
   #reset;
+  #stop;
   /** @type {HTMLSelectElement | null} */
   #select = null;
 
@@ -84,6 +85,7 @@ class PythonPanel {
     });
     this.#run = button({ class: "button primary", onclick: () => void this.run() }, icon("play"), t("run_edited"));
     this.#reset = button({ onclick: () => void this.#back() }, icon("undo"), t("reset"));
+    this.#stop = button({ class: "button stop", onclick: () => void options.client.stop() }, icon("stop"), t("stop"));
     this.#prompt = new Prompt(options.client);
     const title = fresh("python");
     this.element = h("div", { class: "python" },
@@ -123,11 +125,15 @@ class PythonPanel {
   /** @param {Record<string, string>} sources */
   async #import(sources) {
     this.#run.disabled = this.#reset.disabled = true;
-    this.#answer.replaceChildren(h("p", { class: "fine" }, t("working")));
+    this.#answer.replaceChildren(h("div", { class: "row" }, h("p", { class: "fine" }, t("working")), this.#stop));
+    this.#stop.hidden = true;
+    const patience = setTimeout(() => (this.#stop.hidden = false), 300);
     const answer = await this.#options.client.edit(sources);
+    clearTimeout(patience);
     this.#run.disabled = this.#reset.disabled = false;
     if ("error" in answer) {
-      this.#answer.replaceChildren(showError(answer.error), h("p", { class: "fine" }, t("edit_failed")));
+      const stopped = answer.error.type === "Stopped";
+      this.#answer.replaceChildren(stopped ? h("p", {}, t("stopped")) : showError(answer.error), h("p", { class: "fine" }, t("edit_failed")));
       return this.#point(answer.error);
     }
     this.#editor.mark(0);
