@@ -153,6 +153,16 @@ def test_an_element_works_by_keyboard_and_tells_its_page_of_answers_and_errors(
         view.locator(".run").click()
         expect(view.locator(".error-message")).to_have_text("no use for that")
         assert page.evaluate("heard") == [["words", "typed"], ["ValueError", "no use for that"]]
+        page.evaluate(
+            """async () => { // an element that is moved goes on as it was
+              const place = document.createElement("div");
+              document.body.prepend(place);
+              place.append(document.querySelector("onnxlet-app"));
+              await new Promise((resolve) => setTimeout(resolve, 500));
+            }"""
+        )
+        expect(view.get_by_label("Text")).to_have_value("that")
+        expect(view.locator(".error-message")).to_have_text("no use for that")
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= 390
         assert lazy.evaluate("element => element.shadowRoot") is None

@@ -127,6 +127,7 @@ class OnnxletApp extends HTMLElement {
   }
 
   connectedCallback() {
+    if (this.#mounted) return this.#mounted.theme(); // it has only been moved
     if (this.getAttribute("loading") !== "lazy" || typeof IntersectionObserver !== "function") return this.#renew();
     this.#watch = new IntersectionObserver((entries) => {
       if (entries.some((entry) => entry.isIntersecting)) this.#renew();
@@ -135,10 +136,11 @@ class OnnxletApp extends HTMLElement {
   }
 
   disconnectedCallback() {
-    this.#wanted += 1;
     this.#watch?.disconnect();
     queueMicrotask(() => {
-      if (!this.isConnected) this.#clear(); // else it has only been moved
+      if (this.isConnected) return;
+      this.#wanted += 1;
+      this.#clear();
     });
   }
 
