@@ -339,6 +339,8 @@ def test_the_frame_may_ask_no_other_origin(counted: Visitor):
     policy = page.locator("meta[http-equiv=Content-Security-Policy]").get_attribute("content")
     assert policy
     assert "default-src 'none'" in policy
+    sandbox = counted.page.locator(".graph-frame").get_attribute("sandbox")
+    assert sandbox == "allow-scripts allow-same-origin", "it opens no windows and leads this page nowhere"
     assert "unsafe" not in policy
     assert "http" not in policy
 

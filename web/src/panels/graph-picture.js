@@ -53,7 +53,8 @@ export class GraphPicture {
 
   /** @param {string} page @param {string} name @param {Variant} variant */
   async #draw(page, name, variant) {
-    const frame = h("iframe", { class: "graph-frame", title: t("graph_of", { name }), src: new URL(page, this.#root).href });
+    const sandbox = "allow-scripts allow-same-origin"; // no windows, no downloads, no other place for this page
+    const frame = h("iframe", { class: "graph-frame", sandbox, title: t("graph_of", { name }), src: new URL(page, this.#root).href });
     const state = h("p", { class: "fine", role: "status" }, t("panel_loading"));
     const over = new AbortController(); // nobody listens any more
     const failed = Promise.race([refused(over.signal), silent(frame, over.signal)]);
