@@ -206,10 +206,11 @@ def test_several_lines_can_be_pasted_into_the_console(scaling: Visitor):
 
 
 def test_what_never_ends_can_be_stopped_and_the_edited_version_stays(scaling: Visitor):
+    """Were each line that it prints a message of its own, the page would not get to the click."""
     edit(scaling, "helping.py", "FACTOR = 2\n")
     run(scaling)
     line = scaling.page.get_by_label("Line of Python")
-    line.fill("while True: pass")
+    line.fill("while True: print('again')")
     line.press("Enter")
     expect(scaling.page.locator(".prompt-sign")).to_have_text("...")
     line.press("Enter")
@@ -219,6 +220,14 @@ def test_what_never_ends_can_be_stopped_and_the_edited_version_stays(scaling: Vi
     assert "'6'" in say(scaling, "scale()")
     assert answer(scaling) == "6"
     reset(scaling)
+
+
+def test_of_much_that_is_printed_the_end_stays_on_the_page(scaling: Visitor):
+    python(scaling)
+    say(scaling, "for i in range(20_000): print('line', i)", "")
+    said = scaling.page.locator(".prompt-out").last.inner_text()
+    assert said.endswith("line 19998\nline 19999\n")
+    assert len(said) <= 50_000
 
 
 def test_an_edited_version_that_never_ends_its_import_can_be_stopped_and_the_app_goes_on(scaling: Visitor):

@@ -11,6 +11,7 @@ import * as Comlink from "./vendor/comlink.js";
 import { AppFiles } from "./app-files.js";
 import { Assets } from "./assets.js";
 import { createBridge } from "./bridge.js";
+import { gather } from "./gather.js";
 import { APP, Python } from "./pyodide-boot.js";
 import { fetchThrough, memoryBytes } from "./seam.js";
 
@@ -220,11 +221,13 @@ class Seat {
    * @returns {Promise<any>} whether there has to be more, or a Failure
    */
   async prompt(line, write) {
-    const said = (/** @type {"out" | "err" | "value"} */ kind, /** @type {string} */ text) => void write(kind, text);
+    const printed = gather((/** @type {"out" | "err" | "value"} */ kind, /** @type {string} */ text) => void write(kind, text));
     try {
-      return JSON.parse(await this.#turn(() => this.#shared().host.prompt(line, said)));
+      return JSON.parse(await this.#turn(() => this.#shared().host.prompt(line, printed.say)));
     } catch (error) {
       return failure(error);
+    } finally {
+      printed.flush();
     }
   }
 

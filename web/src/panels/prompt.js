@@ -10,8 +10,9 @@ import { t } from "../words.js";
 
 /** @import { Client } from "../client.js" */
 
-/** Pieces of output that stay on the page: printing in a loop must not fill its memory. */
+/** Pieces of output that stay on the page, and characters of one: printing in a loop must not fill its memory. */
 const MOST = 2000;
+const MOST_TEXT = 50_000;
 
 export class Prompt {
   #client;
@@ -86,7 +87,7 @@ export class Prompt {
   /** @param {"in" | "out" | "err" | "value"} kind @param {string} text */
   #write(kind, text) {
     const last = this.#log.lastElementChild;
-    if (last?.getAttribute("data-kind") === kind && kind !== "in") last.append(text);
+    if (last?.getAttribute("data-kind") === kind && kind !== "in") last.textContent = (last.textContent + text).slice(-MOST_TEXT);
     else this.#log.append(h("pre", { class: `prompt-${kind}`, "data-kind": kind }, text));
     while (this.#log.childElementCount > MOST) this.#log.firstElementChild?.remove();
     this.#scroll();
