@@ -12,6 +12,7 @@ from ..errors import InvalidInput
 from ..session import InferenceSession
 from ..values import Audio, Labels
 from .metadata import labels_of
+from .scores import labelled
 from .steps import Run, Steps, arun, run
 
 __all__ = ["AudioClassifier"]
@@ -74,12 +75,7 @@ class AudioClassifier:
         for arg in others:
             feeds[arg.name] = np.ones(x.shape[:2], from_ort_type(arg.type).numpy)
         (scores,) = yield Run(self.session, [self.session.get_outputs()[0].name], feeds)
-        names = self.labels or None
-        if self.function_to_apply == "softmax":
-            return Labels.from_logits(scores, names, top_k)
-        if self.function_to_apply == "sigmoid":
-            scores = 1 / (1 + np.exp(-scores.astype(np.float64).clip(-700)))  # exp(700) is still a float64
-        return Labels.from_scores(scores, names, top_k)
+        return labelled(scores, self.labels, top_k, self.function_to_apply)
 
     def __repr__(self) -> str:
         return f"<AudioClassifier of {len(self.labels) or 'unnamed'} classes>"

@@ -11,7 +11,8 @@ from ..errors import InvalidInput
 from ..session import InferenceSession
 from ..values import Image
 from .image_input import ImageInput
-from .segmentation_maps import inside, maps_of, probabilities, softmax
+from .scores import softmax
+from .segmentation_maps import inside, maps_of, probabilities
 from .steps import Steps, arun, run
 
 __all__ = ["BackgroundRemover"]
@@ -57,7 +58,7 @@ class BackgroundRemover:
                 f"BackgroundRemover: the model gives {len(maps)} channels of {maps.dtype}, expected one, or background "
                 "and foreground; use ImageSegmenter, and the mask of the segment you want"
             )
-        front = softmax(maps)[1:] if len(maps) == 2 else probabilities(maps, self.function_to_apply)
+        front = softmax(maps, 0)[1:] if len(maps) == 2 else probabilities(maps, self.function_to_apply)
         alpha, _ = inside(front, frame, size)
         rgba = image.rgba.copy()
         rgba[:, :, 3] = (alpha.astype(np.uint16) * rgba[:, :, 3] + 127) // 255

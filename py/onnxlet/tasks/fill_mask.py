@@ -13,8 +13,9 @@ from ..errors import InvalidInput
 from ..session import InferenceSession
 from ..tokenizer import Encoding, Tokenizer
 from ..values import Labels
+from .scores import softmax
 from .steps import Steps, arun, run
-from .text_model import TextModel, nonempty, part, softmax
+from .text_model import TextModel, nonempty, part
 
 __all__ = ["Fill", "Fills", "MaskFiller"]
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-import numpy as np
-
 from ..dtypes import from_ort_type
 from ..errors import InvalidInput
 from ..session import InferenceSession
 from ..values import Image, Labels
 from .image_input import ImageInput
 from .metadata import labels_of
+from .scores import labelled
 from .steps import Run, Steps, arun, run
 
 __all__ = ["ImageClassifier"]
@@ -72,12 +71,7 @@ class ImageClassifier:
         (scores,) = yield Run(self.session, [out.name], {into.name: x.astype(from_ort_type(into.type).numpy)})
         if scores.ndim != 2:
             scores = scores.reshape(len(scores), -1) if scores.shape[2:] == (1,) * (scores.ndim - 2) else scores
-        names = self.labels or None
-        if self.function_to_apply == "softmax":
-            return Labels.from_logits(scores, names, top_k)
-        if self.function_to_apply == "sigmoid":
-            scores = 1 / (1 + np.exp(-scores.astype(np.float64).clip(-700)))  # exp(700) is still a float64
-        return Labels.from_scores(scores, names, top_k)
+        return labelled(scores, self.labels, top_k, self.function_to_apply)
 
     def __repr__(self) -> str:
         return f"<ImageClassifier of {len(self.labels) or 'unnamed'} classes>"

@@ -9,8 +9,9 @@ from ..errors import InvalidInput
 from ..session import InferenceSession
 from ..tokenizer import Encoding, Tokenizer
 from ..values import Span, Spans
+from .scores import softmax
 from .steps import Steps, arun, run
-from .text_model import TextModel, nonempty, softmax, windows
+from .text_model import TextModel, nonempty, windows
 
 __all__ = ["QuestionAnswerer"]
 

@@ -11,9 +11,10 @@ from ..errors import InvalidInput
 from ..session import InferenceSession
 from ..values import Image
 from .image_input import Frame, ImageInput
+from .scores import sigmoid
 from .steps import Run, Steps
 
-__all__ = ["classes_of", "inside", "maps_of", "probabilities", "softmax"]
+__all__ = ["classes_of", "inside", "maps_of", "probabilities"]
 
 _NEARLY = 1e-3  # that probabilities may stray from 0 to 1, since they come out of float16 too
 
@@ -47,7 +48,7 @@ def _is_last(shape: Sequence[int], size: tuple[int, int], layout: str) -> bool:
 def probabilities(maps: Array, function: str) -> Array:
     """[1, h, w] of 0 to 1."""
     if function == "sigmoid":
-        return 1 / (1 + np.exp(-maps.astype(np.float64).clip(-700)))  # exp(700) is still a float64
+        return sigmoid(maps)
     low, high = float(maps.min()), float(maps.max())
     if low < -_NEARLY or high > 1 + _NEARLY:
         raise InvalidInput(
@@ -55,11 +56,6 @@ def probabilities(maps: Array, function: str) -> Array:
             'function_to_apply="sigmoid"'
         )
     return np.clip(maps, 0, 1)
-
-
-def softmax(maps: Array) -> Array:
-    shares = np.exp(maps.astype(np.float64) - maps.max(0))
-    return shares / shares.sum(0)
 
 
 def inside(probabilities: Array, frame: Frame, size: tuple[int, int]) -> tuple[Array, float]:

@@ -13,6 +13,7 @@ from ..session import InferenceSession
 from ..values import Field, Labels, Table
 from .features import Feature, feature_form
 from .metadata import labels_of
+from .scores import softmax
 from .steps import Run, Steps, arun, run
 
 __all__ = ["TabularPredictor"]
@@ -175,8 +176,7 @@ class TabularPredictor:
             return np.concatenate([1 - scores, scores], axis=1)
         if (scores >= 0).all() and np.allclose(scores.sum(1), 1, atol=1e-3):
             return scores
-        powers = np.exp(scores - scores.max(1, keepdims=True))
-        return powers / powers.sum(1, keepdims=True)
+        return softmax(scores)
 
     def _names(self, outputs: Sequence[Any]) -> list[Any]:
         """The classes' names, row by row: the labels, else the model's own word for the best class of the row."""

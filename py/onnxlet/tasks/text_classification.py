@@ -10,8 +10,9 @@ from ..session import InferenceSession
 from ..tokenizer import Tokenizer
 from ..values import Labels
 from .metadata import PROBLEM_TYPE, custom_metadata, labels_of
+from .scores import sigmoid, softmax
 from .steps import Steps, arun, run
-from .text_model import TextModel, nonempty, sigmoid, softmax
+from .text_model import TextModel, nonempty
 
 __all__ = ["TextClassifier"]
 

@@ -19,7 +19,7 @@ from ..tokenizer import Encoding, Tokenizer
 from .metadata import MAX_LENGTH, custom_metadata, literal
 from .steps import Run, Steps
 
-__all__ = ["TextModel", "nonempty", "sigmoid", "softmax", "windows"]
+__all__ = ["TextModel", "nonempty", "windows"]
 
 _KNOWN = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
 
@@ -119,14 +119,3 @@ def nonempty(text: str, what: str, task: str) -> str:
     if not text.strip():
         raise InvalidInput(f"{task}: {what} is empty; write something")
     return text
-
-
-def softmax(logits: Array) -> Array:
-    """Shares along the last axis."""
-    shares = np.exp(logits - logits.max(-1, keepdims=True))
-    return shares / shares.sum(-1, keepdims=True)
-
-
-def sigmoid(logits: Array) -> Array:
-    """Each logit for itself as a probability, without overflow."""
-    return np.exp(-np.logaddexp(0, -logits))

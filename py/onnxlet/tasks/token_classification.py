@@ -14,8 +14,9 @@ from ..session import InferenceSession
 from ..tokenizer import Encoding, Tokenizer
 from ..values import Span, Spans
 from .metadata import labels_of
+from .scores import softmax
 from .steps import Steps, arun, run
-from .text_model import TextModel, softmax, windows
+from .text_model import TextModel, windows
 
 __all__ = ["TokenClassifier"]
 

@@ -13,8 +13,9 @@ from ..tokenizer import Encoding, Tokenizer
 from ..values import Labels
 from .feature_extraction import FeatureExtractor
 from .metadata import labels_of
+from .scores import softmax
 from .steps import Steps, arun, run
-from .text_model import TextModel, nonempty, part, softmax
+from .text_model import TextModel, nonempty, part
 
 __all__ = ["EmbeddingClassifier", "ZeroShotClassifier"]
 
@@ -156,7 +157,7 @@ class EmbeddingClassifier:
             self._known |= zip(new, vectors, strict=True)
         vector = (yield from self.extractor.steps(text))[0]
         cosines = np.stack([self._known[sentence] for sentence in sentences]) @ vector
-        scores = softmax(self.scale * cosines.astype(np.float64))
+        scores = softmax(self.scale * cosines)
         return Labels(zip(labels, scores.tolist(), strict=True))
 
     def __repr__(self) -> str:
