@@ -241,6 +241,20 @@ def test_an_edited_version_that_never_ends_its_import_can_be_stopped_and_the_app
     scaling.page.get_by_role("button", name="Reset").click()
 
 
+def test_a_function_that_prints_and_never_ends_can_be_stopped(scaling: Visitor):
+    edit(scaling, "app.py", APP.replace("    (y,) =", "    while x == 5: print('again')\n    (y,) ="))
+    run(scaling)
+    assert answer(scaling) == "30"
+    scaling.view.field("x").locator("input").fill("5")
+    scaling.view.root.locator(".run").click()
+    scaling.view.root.get_by_role("button", name="Stop").click()
+    scaling.wait_ready()
+    reset(scaling)
+    assert answer(scaling) == "100"
+    scaling.view.field("x").locator("input").fill("1.5")
+    assert answer(scaling) == "30"
+
+
 def test_tab_indents_in_the_editor_and_escape_lets_it_leave(scaling: Visitor):
     python(scaling)
     scaling.page.locator(".cm-content").click()

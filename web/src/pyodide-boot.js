@@ -6,6 +6,7 @@
  * extension module of numpy, of which `import numpy` needs two, and it is silent about a wheel that is not one.
  */
 
+import { gather } from "./gather.js";
 import { unpack } from "./pack.js";
 
 /** @import { PyodideAPI } from "pyodide" */
@@ -68,6 +69,7 @@ export class Python {
     /** @type {Package[]} packages for which Python's own unpacking is needed */
     const packed = [];
     const folder = this.#assets.url(site.python.folder);
+    const printed = gather((_, text) => console.log(text.trimEnd()));
     const starting = loadPyodide({
       indexURL: folder,
       packageBaseUrl: folder,
@@ -75,6 +77,7 @@ export class Python {
       stdLibURL: this.#assets.url(this.#file("python_stdlib.zip")),
       createPyodideModule,
       env: { HOME: APP },
+      stdout: (/** @type {string} */ line) => printed.say("out", `${line}\n`),
       fsInit: async (/** @type {FileSystem} */ fs, /** @type {{sitePackages: string}} */ { sitePackages }) => {
         for (const wheel of await wheels) {
           if (wheel.files) writeFiles(fs, sitePackages, wheel.files);
