@@ -190,6 +190,8 @@ def test_a_regressor_gives_scikit_learns_numbers() -> None:
     told = predictor.predict_table(Table(data.data.columns, rows.tolist()))
     assert told.columns[0] == "prediction"
     assert told.column("prediction") == pytest.approx(forest.predict(rows), rel=1e-5)
+    assert told.rows[0][0] == predictor(rows[0].tolist())
+    assert str(told.rows[0][0]) == str(np.float32(told.rows[0][0])), "float32's own digits"
 
 
 def test_several_numbers_are_several_columns() -> None:

@@ -122,7 +122,7 @@ class TabularPredictor:
     def _one(self, row: Mapping[str, Any] | Sequence[Any], top_k: int | None) -> Steps[Labels | float | list[float]]:
         outputs = yield self._run([self._cells(row)])
         if not self.classifies:
-            numbers = np.asarray(outputs[0], np.float64).reshape(-1).tolist()
+            numbers = _numbers(outputs[0]).reshape(-1).tolist()
             return numbers[0] if len(numbers) == 1 else numbers
         return Labels.from_scores(self._shares(outputs[0])[0], names=self._names(outputs)[0], top=top_k)
 
@@ -132,7 +132,7 @@ class TabularPredictor:
             raise InvalidInput("table: expected at least one row, got none; add rows below the names")
         outputs = yield self._run(list(zip(*columns, strict=True)))
         if not self.classifies:
-            values = np.asarray(outputs[0]).reshape(len(table), -1)
+            values = _numbers(outputs[0]).reshape(len(table), -1)
             heads = ["prediction"] if values.shape[1] == 1 else [f"prediction {i + 1}" for i in range(values.shape[1])]
             told = values.tolist()
         else:
@@ -192,6 +192,12 @@ class TabularPredictor:
             names[best] = str(word)
             rows.append(names)
         return rows
+
+
+def _numbers(output: Any) -> Array:
+    """What a regressor gives as float64, each number with the digits that it has as float32: 0.1, not 0.10000000149."""
+    values = np.asarray(output)
+    return values.astype(np.str_).astype(np.float64) if values.dtype == np.float32 else values.astype(np.float64)
 
 
 def _value(feature: Feature, cell: Any, row: int, as_number: bool) -> Any:
