@@ -78,7 +78,7 @@ def test_numbers_keep_every_digit_and_text_stays_text(page):
 def test_results_are_text_on_the_page_not_markup(visit, cases):
     page = visit(cases, "plain").open("cases.html")
     page.get_by_role("tab", name="Numbers").click()
-    panel = page.get_by_role("tabpanel").filter(visible=True)
+    panel = page.locator(".view:not([hidden])")
     panel.get_by_role("button", name="Run").click()
     text = panel.locator("pre").filter(has_text="id64")
     text.wait_for(timeout=60_000)

@@ -18,6 +18,8 @@ ONLY_IN_CPYTHON = {
     "scipy": "an oracle only; 12 MB to load",
     "PIL": "an oracle only; tests/browser/test_values.py loads it",
     "onnxlet_build": "the build runs in CPython",
+    "tokenizers": "an oracle only; tests/browser/test_tokenizers.py compares the page with it",
+    "sentencepiece": "an oracle only",
 }
 
 # Tests whose expected values are CPython's, with the reason.

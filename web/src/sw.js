@@ -180,11 +180,12 @@ async function fromAnyBuild(url) {
   return undefined;
 }
 
-/** Drop the builds that no page of this scope uses any more. */
+/** Drop the builds that no page of this scope uses any more; nothing while a newer one, which has no page yet, comes in. */
 async function dropOld() {
+  const arrives = () => Boolean(worker.registration.installing ?? worker.registration.waiting);
   const { held = [], pending = [] } = (await navigator.locks?.query()) ?? {};
   const used = new Set([...held, ...pending].map(({ name }) => name));
-  for (const name of await otherBuilds()) if (!used.has(name)) await caches.delete(name);
+  for (const name of await otherBuilds()) if (!used.has(name) && !arrives()) await caches.delete(name);
 }
 
 /** The part of a former visit that this build can know: its files of the same groups. @param {Site} site */
