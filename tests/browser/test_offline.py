@@ -1,5 +1,6 @@
 """After one visit: without a network, without requests, isolated on a bare host, and one build at a time."""
 
+import json
 import re
 import shutil
 from collections import Counter
@@ -10,6 +11,16 @@ from tests.browser.conftest import APPS, build
 from tests.browser.driver import increments, until
 from tests.browser.server import BINARY
 
+REGISTRATION = "navigator.serviceWorker.getRegistration()"
+# Tells the service worker of a visit, as the page does when its app has started, and waits until it has tidied up.
+# Mostly the newer build is still coming in then.
+VISIT = """async (build) => {
+  const { active } = await navigator.serviceWorker.getRegistration();
+  const heard = new Promise((done) => navigator.serviceWorker.addEventListener("message", done));
+  active.postMessage({ type: "visit", build, app: "waiting", files: [] });
+  await heard;
+  await new Promise((done) => setTimeout(done, 500));
+}"""
 HOST = "plain+nocache"  # sends no isolation headers, and lets nothing be kept but by the service worker
 
 
@@ -29,6 +40,10 @@ def visited(visitor, page=""):
     """Open a page of the site and wait until it works offline."""
     visitor.open(page)
     return visitor.when_offline()
+
+
+def build_of(site):
+    return json.loads((site / "site.json").read_bytes())["build"]["id"]
 
 
 def builds_kept(page):
@@ -92,6 +107,21 @@ def test_an_update_reaches_every_tab_and_disturbs_none(visit, two_builds, host):
         old.close()
         new.reload()
         until(new, "caches.keys().then((names) => names.length === 1)")
+    finally:
+        host.sites[visitor.mount] = first
+
+
+def test_a_visit_to_the_old_build_leaves_the_one_that_comes_in_alone(visit, two_builds, host):
+    first, second = two_builds
+    visitor = visit(first, HOST, offline=True)
+    page = visited(visitor)
+    host.sites[visitor.mount] = second
+    try:
+        page.evaluate(f"{REGISTRATION}.then((found) => void found.update())")
+        until(page, lambda: builds_kept(page) == 2)
+        page.evaluate(VISIT, build_of(first))
+        page.locator("#notices").get_by_text(re.compile("reload", re.I)).first.wait_for(timeout=120_000)
+        assert builds_kept(page) == 2
     finally:
         host.sites[visitor.mount] = first
 
