@@ -28,6 +28,7 @@ from onnxlet_build.serve import make_server
 from onnxlet_build.sizes import Row
 from onnxlet_build.variants import ORIGINAL, Candidate, NodeError, Proof, Step, Study
 from tests.browser.test_page_look import CONTRAST
+from tests.fetching import skip_outside_ci
 
 HOSTILE = "/net/<script>alert('x')</script>&\x00\"/MatMul"
 BUDGET = Budget(0.05)
@@ -360,7 +361,7 @@ HEADLESS_TABLES = """() => [...document.querySelectorAll("table")].filter((table
 def test_chromium_shows_it_without_a_complaint_under_the_sites_policy(measured: Study, tmp_path: Path) -> None:
     chromium = browser.find()
     if chromium is None:
-        pytest.skip("no Chromium here")
+        skip_outside_ci("no Chromium here")
     for name, study in (("measured", measured), ("crowd", crowd())):
         read(tmp_path / name, study)
         (tmp_path / name / "_headers").write_text(headers_file((), style_hash()), encoding="utf-8")

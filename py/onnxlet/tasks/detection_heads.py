@@ -16,6 +16,7 @@ from ..dtypes import Array
 from ..errors import InvalidInput
 from ..source import NodeArg
 from .metadata import literal, names_of
+from .scores import sigmoid, softmax
 
 __all__ = ["HEADS", "Candidates", "Head", "Recognized", "recognize"]
 
@@ -96,7 +97,7 @@ def nanodet(outputs: Sequence[Array], size: Size) -> Candidates:
         stride = _stride(len(scores), size)
         across = size[0] // stride
         centers = (np.stack([np.arange(len(scores)) % across, np.arange(len(scores)) // across], 1) + 0.5) * stride
-        shares = _softmax(sides.reshape(len(sides), 4, -1))
+        shares = softmax(sides.reshape(len(sides), 4, -1))
         distances = shares @ np.arange(shares.shape[2]) * stride
         boxes = np.concatenate([centers - distances[:, :2], centers + distances[:, 2:]], 1)
         found.append(_best(boxes, scores))
@@ -109,14 +110,13 @@ def nanodet(outputs: Sequence[Array], size: Size) -> Candidates:
 def detr(outputs: Sequence[Array], size: Size) -> Candidates:
     """Logits [1, K, C + 1], the last one for nothing, and boxes [1, K, 4], centre and sides as shares of the input."""
     logits, boxes = outputs
-    return _best(_from_shares(boxes, size), _softmax(_one(logits))[:, :-1])
+    return _best(_from_shares(boxes, size), softmax(_one(logits))[:, :-1])
 
 
 def rt_detr(outputs: Sequence[Array], size: Size) -> Candidates:
     """Logits [1, K, C], each class for itself, and boxes as `detr` has them; a box may have several classes."""
     logits, boxes = outputs
-    with np.errstate(over="ignore"):
-        scores = 1 / (1 + np.exp(-_one(logits)))
+    scores = sigmoid(_one(logits))
     rows, classes = np.indices(scores.shape).reshape(2, -1)
     return Candidates(_from_shares(boxes, size)[rows], scores.ravel(), classes)
 
@@ -260,8 +260,3 @@ def _from_centers(rows: Array) -> Array:
 
 def _from_shares(boxes: Array, size: Size) -> Array:
     return _from_centers(_one(boxes)) * np.tile(size, 2)
-
-
-def _softmax(logits: Array) -> Array:
-    shares = np.exp(logits - logits.max(-1, keepdims=True))
-    return shares / shares.sum(-1, keepdims=True)
