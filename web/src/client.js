@@ -13,6 +13,7 @@
 import * as Comlink from "./vendor/comlink.js";
 import { Offline } from "./offline.js";
 import { foreign, takeSeat } from "./seats.js";
+import { learned } from "./transport.js";
 
 /** @import { AppError, Backend, BackendChoice, CallResult, ClientEvents, Edited, Failure, InsideAnswers, InsideQuestion, Interim, Progress, Ready, Site, WireValue, WorkerApi } from "./protocol.js" */
 /** @import { Ended, Seat } from "./seats.js" */
@@ -318,6 +319,7 @@ export class Client {
       isolated: globalThis.crossOriginIsolated === true && this.#threads && !foreign,
       keeps: this.#offline !== null && "serviceWorker" in navigator,
       demoted: this.#demoted(),
+      plain: learned(this.#root),
     };
     const asked = running.api.start(config, Comlink.proxy(onProgress)).catch(lostWords);
     const answer = /** @type {Ready | Failure} */ (await Promise.race([asked, running.ended, late]));

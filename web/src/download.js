@@ -2,18 +2,15 @@
  * One download, and what can be wrong with it.
  *
  * A file is compared with what site.json says of it: bytes, then sha256 where the browser has crypto.subtle. Every fault is
- * a sentence. Nothing here needs streams or a secure context.
+ * a sentence. Nothing here needs streams or a secure context. How it comes is transport.js's affair.
  */
+
+import { VERIFIED, fetchFile, network } from "./transport.js";
 
 /** @import { SiteFile } from "./protocol.js" */
 
-/** The service worker's mark on a file whose sha256 it has checked; site.json's own value has to stand in it. */
-const VERIFIED = "x-onnxlet-sha256";
 const REMEDY =
   "Reload the page; if it happens again, the site was not uploaded completely: build it again and upload the whole folder.";
-
-/** The network itself: seam.js puts another `fetch` in place, which ends here. */
-const network = globalThis.fetch.bind(globalThis);
 
 /** A file of the site that is missing, cut or not what it should be. `path` is its name in site.json. */
 export class AssetError extends Error {
@@ -40,7 +37,7 @@ export class AssetError extends Error {
  * @throws {AssetError}
  */
 export async function download(url, path, expected, init, onBytes) {
-  const response = await network(url, init).catch((error) => {
+  const response = await fetchFile(url, expected, init).catch((error) => {
     throw new AssetError(path, `could not be fetched (${words(error)}): the network or the host is out of reach`);
   });
   if (!response.ok) throw new AssetError(path, `the host answered ${response.status} ${response.statusText}`.trimEnd());

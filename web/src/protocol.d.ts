@@ -15,6 +15,8 @@ export interface SiteFile {
   bytes: number;
   sha256: string;
   group: string;
+  /** Bytes of the .gz beside it, where the build has written one that is worth fetching. */
+  gz?: number;
 }
 
 export interface Tensor {
@@ -231,6 +233,8 @@ export interface StartConfig {
   keeps: boolean;
   /** Backends that answered wrong on this device. */
   demoted: Backend[];
+  /** Kinds of file that the host was seen to send without compression (transport.js). */
+  plain: string[];
 }
 
 export interface Progress {

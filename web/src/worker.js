@@ -14,6 +14,7 @@ import { createBridge } from "./bridge.js";
 import { gather } from "./gather.js";
 import { APP, Python } from "./pyodide-boot.js";
 import { fetchThrough, memoryBytes } from "./seam.js";
+import { learn } from "./transport.js";
 
 /** @import { PyProxy } from "pyodide/ffi" */
 /** @import { Runtimes } from "./engine.js" */
@@ -41,7 +42,8 @@ class Common {
   #seats = 0;
 
   /** @param {StartConfig} config of the app that came first */
-  constructor({ site, root, keeps }) {
+  constructor({ site, root, keeps, plain }) {
+    learn(root, plain);
     const tell = (/** @type {number} */ loaded, /** @type {number} */ total) => {
       for (const report of this.reports) report({ loaded, total });
     };
