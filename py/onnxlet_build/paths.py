@@ -11,7 +11,18 @@ from platformdirs import user_cache_path
 
 from onnxlet.errors import BuildError
 
-__all__ = ["CORE", "PINS", "TYPES", "WEB", "cache", "node_modules", "scratch", "use_cache", "write_whole"]
+__all__ = [
+    "CORE",
+    "PINS",
+    "TYPES",
+    "WEB",
+    "cache",
+    "find_node_module",
+    "node_modules",
+    "scratch",
+    "use_cache",
+    "write_whole",
+]
 
 ROOT = Path(__file__).resolve().parents[2]
 WEB = ROOT / "web" / "src"
@@ -73,7 +84,15 @@ def node_modules(package: str) -> Path:
 
     Raises: BuildError: it is not installed.
     """
-    folder = ROOT / "web" / "node_modules" / package
-    if not folder.is_dir():
-        raise BuildError(f"npm package {package}: not found in {folder.parent}; run `npm ci` in {ROOT / 'web'}")
+    folder = find_node_module(package)
+    if folder is None:
+        raise BuildError(
+            f"npm package {package}: not found in {ROOT / 'web/node_modules'}; run `npm ci` in {ROOT / 'web'}"
+        )
     return folder
+
+
+def find_node_module(package: str) -> Path | None:
+    """The folder of an installed npm package; None where it is not installed."""
+    folder = ROOT / "web" / "node_modules" / package
+    return folder if folder.is_dir() else None

@@ -93,7 +93,7 @@ def write_proof_site(
         "apps": apps,
         "cores": max(THREADED_CORES, os.cpu_count() or 1),
     }
-    write_web(tree, runtime, tokenizers=False)
+    write_web(tree, runtime, report, tokenizers=False)
     tree.page("site.json", safe_json(site))
     tree.page("_headers", headers_file())
     for name in ("index.html", "proof.js"):

@@ -212,7 +212,7 @@ def _write(
             "report": "report.html",
             "panels": write_panels(tree, runtime, report),
         }
-        assets = write_web(tree, runtime, tokenizers=any(app.tokenizers for app in inspected))
+        web = write_web(tree, runtime, report, tokenizers=any(app.tokenizers for app in inspected))
     templates = read_templates()
     identity = tree.identity(json.dumps(site, sort_keys=True), *templates.values())
     site["build"] = {
@@ -222,7 +222,7 @@ def _write(
         "onnxruntime_web": pins["ort"]["version"],
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    write_pages(tree, site, templates, assets, options.title)
+    write_pages(tree, site, templates, web, options.title)
     return site
 
 

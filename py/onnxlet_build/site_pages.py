@@ -12,10 +12,13 @@ from . import paths
 from .headers import headers_file, policy
 from .manifest import Tree, safe_json
 from .report import style_hash
+from .site_runtime import Web
 
 __all__ = ["read_templates", "write_pages"]
 
 _INLINE_SCRIPT = re.compile(r"<script(?![^>]*\bsrc=)(?![^>]*application/json)[^>]*>(.*?)</script>", re.S)
+
+_MODULES = {"app.html": "page.js", "gallery.html": "gallery.js"}
 
 
 def read_templates() -> dict[str, str]:
@@ -25,12 +28,12 @@ def read_templates() -> dict[str, str]:
     return {file.name: file.read_text(encoding="utf-8") for file in files if file.is_file()}
 
 
-def write_pages(tree: Tree, site: Mapping[str, Any], templates: Mapping[str, str], assets: str, title: str) -> None:
+def write_pages(tree: Tree, site: Mapping[str, Any], templates: Mapping[str, str], web: Web, title: str) -> None:
     """Everything in a site's root.
 
     Args:
         site: all of site.json.
-        assets: the folder of the page's own modules.
+        web: the page's own modules.
         title: of the gallery.
     """
     manifest = f"site.{site['build']['id'][:8]}.json"
@@ -46,7 +49,8 @@ def write_pages(tree: Tree, site: Mapping[str, Any], templates: Mapping[str, str
             "title": html.escape(heading),
             "description": html.escape(description),
             "csp": html.escape(policy(inline)),
-            "assets": assets,
+            "assets": web.folder,
+            "preloads": _preloads(web, _MODULES[template]),
             "config": safe_json({**config, "site": manifest, "root": "./"}),
         }
         tree.page(name, _fill(templates[template], values))
@@ -67,6 +71,11 @@ def write_pages(tree: Tree, site: Mapping[str, Any], templates: Mapping[str, str
     tree.page(".nojekyll", "")  # GitHub Pages would drop files whose names begin with "_"
     # Cloudflare Pages answers every unknown address with index.html and status 200, unless there is this file.
     tree.page("404.html", "<!doctype html>\n<title>Not found</title>\n<p>There is nothing at this address.</p>\n")
+
+
+def _preloads(web: Web, entry: str) -> str:
+    """Links for what a page's module imports: all of it is asked for at once, not level by level."""
+    return "\n".join(f'<link rel="modulepreload" href="{web.folder}{path}">' for path in web.imports.get(entry, ()))
 
 
 def _fill(template: str, values: Mapping[str, str]) -> str:

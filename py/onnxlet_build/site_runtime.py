@@ -1,12 +1,14 @@
 """What every page of a site shares: Python, ONNX Runtime Web, and the page's own modules."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import onnxlet
 
 from . import paths
+from .bundle import bundle
 from .core_wheel import core_wheel
 from .fetch import sha256
 from .manifest import Tree
@@ -17,7 +19,7 @@ from .runtime import Runtime
 from .site_netron import NETRON
 from .site_panels import EDITOR
 
-__all__ = ["write_ort", "write_python", "write_web"]
+__all__ = ["Web", "write_ort", "write_python", "write_web"]
 
 # Cloudflare's limit leaves no room for the WebGPU build that does without JSPI (25.5 MiB).
 _GPU_BUILDS = {"": ("jspi", "webgpu"), "cloudflare": ("jspi",)}
@@ -111,14 +113,27 @@ def write_ort(tree: Tree, runtime: Runtime, host: str, gpu: bool, report: Report
     return entries
 
 
-def write_web(tree: Tree, runtime: Runtime, *, tokenizers: bool) -> str:
-    """The page's own modules, styles and words. Returns: their folder.
+@dataclass(frozen=True, slots=True)
+class Web:
+    """The page's own files.
+
+    Args:
+        folder: where they lie.
+        imports: of each file that something loads by name, what it imports; empty where modules are not joined.
+    """
+
+    folder: str
+    imports: dict[str, list[str]]
+
+
+def write_web(tree: Tree, runtime: Runtime, report: Reporter, *, tokenizers: bool) -> Web:
+    """The page's own modules, styles and words.
 
     Args:
         tokenizers: whether any app makes a Tokenizer.
     """
     root = [paths.WEB / name for name in ("sw.js", "onnxlet.js")]
-    contents: dict[str, bytes | Path] = {
+    sources = {
         path.relative_to(paths.WEB).as_posix(): path
         for path in sorted(paths.WEB.rglob("*"))
         if path.is_file()
@@ -127,6 +142,18 @@ def write_web(tree: Tree, runtime: Runtime, *, tokenizers: bool) -> str:
         and path not in root
         and path.parent not in (EDITOR, NETRON)
     }
-    for name in ("comlink", "tokenizers") if tokenizers else ("comlink",):
-        contents[f"vendor/{name}.js"] = runtime.npm_file(name, next(iter(runtime.pins[name]["files"])))
-    return tree.folder("web", contents, "page")
+    contents: dict[str, bytes | Path] = {path: source for path, source in sources.items() if _apart(path)}
+    if tokenizers:
+        contents["vendor/tokenizers.js"] = runtime.npm_file(
+            "tokenizers", next(iter(runtime.pins["tokenizers"]["files"]))
+        )
+    modules = {path: source for path, source in sources.items() if not _apart(path)}
+    modules["vendor/comlink.js"] = runtime.npm_file("comlink", next(iter(runtime.pins["comlink"]["files"])))
+    bundled = bundle(modules, report)
+    contents |= {path: text.encode() for path, text in bundled.files.items()} if bundled else modules
+    return Web(tree.folder("web", contents, "page"), bundled.imports if bundled else {})
+
+
+def _apart(path: str) -> bool:
+    """Whether a file is no module, or one that no other imports."""
+    return not path.endswith(".js") or path.endswith("-worklet.js")

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from onnxlet_build.paths import WEB
 from tests.browser.driver import increments
 
 GOOD_HOSTS = ["csp", "iso+csp+corp-missing", "mime-octet", "mime-text+slow"]
@@ -60,11 +61,11 @@ def test_what_is_wrong_with_a_file_is_said_with_what_to_do(blank, host, cases, f
       const { Assets } = await import(module);
       return new Assets(site, root).bytes(path).then(() => "nothing", (error) => error.message);
     }"""
-    module = next(path for path in site["files"] if path.endswith("/assets.js"))
+    host.sites["modules"] = WEB
     message = blank.evaluate(
         load,
         {
-            "module": host.url("plain", "files", module),
+            "module": host.url("plain", "modules", "assets.js"),
             "site": site,
             "root": host.url(f"plain+{fault}~.onnx", "files"),
             "path": path,

@@ -78,12 +78,6 @@ FOCUSED = """() => {
   return node.closest("[data-field]")?.dataset.field ?? node.className;
 }"""
 
-MANIFEST = """async () => {
-  const config = JSON.parse(document.getElementById("onnxlet").textContent);
-  const site = await (await fetch(config.site)).json();
-  return Object.keys(site.files);
-}"""
-
 
 @pytest.fixture(scope="module")
 def visitor(browser: Browser, host: Host, cases: Path) -> Iterator[Visitor]:
@@ -174,11 +168,12 @@ def test_a_load_that_failed_says_so_and_offers_another_start(visitor: Visitor):
     expect(visitor.page.locator("#status-text")).to_have_text("Not running")
 
 
-def test_both_languages_have_the_same_words_with_the_same_gaps(visitor: Visitor):
-    path = next(name for name in visitor.page.evaluate(MANIFEST) if name.endswith("words/en.js"))
-    load = "async (path) => { const m = await import(new URL(path, location.href)); return Object.values(m)[0]; }"
-    english = visitor.page.evaluate(load, path)
-    spanish = visitor.page.evaluate(load, path.replace("en.js", "es.js"))
+def test_both_languages_have_the_same_words_with_the_same_gaps(visitor: Visitor, host: Host):
+    host.sites["modules"] = SOURCE
+    load = "async (url) => { const m = await import(url); return Object.values(m)[0]; }"
+    english, spanish = (
+        visitor.page.evaluate(load, host.url("plain", "modules", f"words/{n}.js")) for n in ("en", "es")
+    )
     assert list(english) == list(spanish)
     for key, text in english.items():
         assert sorted(re.findall(r"\{\w+\}", text)) == sorted(re.findall(r"\{\w+\}", spanish[key])), key
@@ -234,19 +229,3 @@ def test_the_gallery_shows_a_card_an_app_with_what_it_weighs(browser: Browser, h
         visitor.page.get_by_role("link", name="All demos").click()
         expect(cards.first).to_be_visible()
         assert visitor.complaints == []
-
-
-def test_the_page_asks_early_for_every_module_that_it_needs():
-    """Without it a slow network pays a round trip for each level of imports before the first byte of the runtime."""
-    needed, todo = set(), ["page.js"]
-    while todo:
-        name = todo.pop()
-        if name in needed:
-            continue
-        needed.add(name)
-        text = re.sub(r"/\*.*?\*/", "", (SOURCE / name).read_text(), flags=re.S) if (SOURCE / name).is_file() else ""
-        for other in re.findall(r'^\s*(?:import|export)[^"]*?from "(\.[^"]+)"', text, flags=re.M):
-            todo.append(str((SOURCE / name).parent.joinpath(other).resolve().relative_to(SOURCE.resolve())))
-    template = (SOURCE / "app.html").read_text()
-    preloaded = re.findall(r'rel="modulepreload" href="\{\{assets\}\}([^"]+)"', template)
-    assert sorted(preloaded) == sorted(needed - {"page.js"})

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from onnxlet_build.paths import WEB
 from onnxlet_build.variants import ORIGINAL
 from tests.browser.driver import Visit
 from tests.browser.proving import build_with, damaged, proven_network
@@ -13,11 +14,8 @@ from tests.browser.server import Host
 from tests.browser.test_page_look import CONTRAST, NAMELESS, SMALL_TARGETS
 from tests.browser.visitor import LOAD_MS, Visitor, visiting
 
-DEVICES = """async () => {
-  const config = JSON.parse(document.getElementById("onnxlet").textContent);
-  const site = await (await fetch(config.site)).json();
-  const path = Object.keys(site.files).find((name) => name.endsWith("/variants.js"));
-  const { variantFor } = await import(new URL(path, location.href));
+DEVICES = """async (module) => {
+  const { variantFor } = await import(module);
   const variants = ["a", "b", "c"].map((name) => ({ name, backends: ["wasm", "webgpu"] }));
   const names = (choice) => [["wasm"], ["webgpu"], ["webgpu", true], ["python"]].map(
     (device) => variantFor({ choice, variants }, ...device)?.name ?? null);
@@ -83,8 +81,9 @@ def test_each_device_loads_the_file_that_was_chosen_for_it_and_no_other(
     assert not any(path.endswith(".npz") for path in requests), "references wait until somebody asks"
 
 
-def test_a_class_without_a_choice_has_no_file_and_a_site_without_choices_takes_the_first(verified: Visitor):
-    assert verified.page.evaluate(DEVICES) == [
+def test_a_class_without_a_choice_has_no_file_and_a_site_without_choices_takes_the_first(verified: Visitor, host: Host):
+    host.sites["modules"] = WEB
+    assert verified.page.evaluate(DEVICES, host.url("plain", "modules", "variants.js")) == [
         ["a", "b", "c", None],
         ["c", "b", "b", None],
         ["a", "a", "a", None],

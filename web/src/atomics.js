@@ -6,6 +6,8 @@
  * to what a call or an answer needs; an answer that does not fit waits until the asker has brought a larger one.
  */
 
+import { here } from "./here.js";
+
 /** @import { Files } from "./choose.js" */
 /** @import { Progress, Site } from "./protocol.js" */
 
@@ -84,7 +86,7 @@ export class AtomicsClient {
    * @param {{site: Site, root: string, isolated: boolean, files: Record<string, Files>, onProgress?: (p: Progress) => void}} options
    */
   static async start({ onProgress, ...config }) {
-    const worker = new Worker(new URL("./ort-worker.js", import.meta.url), { type: "module", name: "onnxruntime" });
+    const worker = new Worker(here("ort-worker.js"), { type: "module", name: "onnxruntime" });
     const client = new AtomicsClient(worker);
     await new Promise((resolve, reject) => {
       let timer = setTimeout(() => reject(new Error("the worker for ONNX Runtime did not start")), START_MS);

@@ -7,12 +7,13 @@
 
 import * as Comlink from "./vendor/comlink.js";
 import { describeFailure } from "./download.js";
+import { here } from "./here.js";
 
 /** @import { AppError, Failure, Interim, WorkerApi } from "./protocol.js" */
 
 /** @typedef {Failure & {lost?: boolean}} Ended lost: it was not this seat that ended the worker */
 
-const SCRIPT = new URL("./worker.js", import.meta.url);
+const SCRIPT = here("worker.js");
 
 /** Whether the page is another origin's than the site: then the worker is made from here, and threads are out of reach. */
 export const foreign = SCRIPT.origin !== location.origin;

@@ -3,6 +3,7 @@
  */
 
 import { append, h } from "../dom.js";
+import { here } from "../here.js";
 import { whyUnsupported } from "../support.js";
 import { tabs } from "../tabs.js";
 import { View } from "../view.js";
@@ -144,7 +145,7 @@ function unknownFunction(host, { name: appName, functions }) {
 
 /** @param {string} name */
 function sheet(name) {
-  const href = new URL(`../styles/${name}.css`, import.meta.url).href;
+  const href = here(`styles/${name}.css`).href;
   return h("link", { rel: "stylesheet", href, crossorigin: "anonymous" }); // a host that isolates lets no other origin have it else
 }
 

@@ -3,6 +3,7 @@
  * would change what the model hears.
  */
 
+import { here } from "../here.js";
 import { t } from "../words.js";
 import { closeDevice, openDevice } from "./devices.js";
 
@@ -26,7 +27,7 @@ export async function openTap(heard, { rate, unplugged = () => {} } = {}) {
     return context.close();
   };
   try {
-    await context.audioWorklet.addModule(new URL("./recorder-worklet.js", import.meta.url));
+    await context.audioWorklet.addModule(here("media/recorder-worklet.js"));
   } catch (error) { // its file did not come
     await close();
     return { refused: t("device_failed", { device: t("device_microphone"), message: /** @type {Error} */ (error).message }) };

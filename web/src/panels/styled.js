@@ -1,5 +1,7 @@
 /** Style sheets of what stands behind the tabs: a page that nobody looks behind does without them. */
 
+import { here } from "../here.js";
+
 /** @type {Map<string, Promise<void>>} */
 const loaded = new Map();
 
@@ -12,7 +14,7 @@ export function styled(name) {
   if (!loading) {
     const link = document.createElement("link");
     link.rel = "stylesheet";
-    link.href = new URL(`../styles/${name}`, import.meta.url).href;
+    link.href = here(`styles/${name}`).href;
     loading = new Promise((resolve, reject) => {
       link.onload = () => resolve();
       link.onerror = () => reject(new Error(`styles/${name} could not be loaded`));
