@@ -93,9 +93,9 @@ def _nothing_from_elsewhere(foreign: list[str]) -> Iterator[None]:
     assert foreign[before:] == [], "a request went to another origin"
 
 
-def build(apps: list[Path], out: Path) -> Path:
+def build(apps: list[Path], out: Path, *options: str) -> Path:
     """Run build.py as a person would."""
-    command = [sys.executable, "build.py", *(str(app) for app in apps), "--out", str(out), *UNPROVEN]
+    command = [sys.executable, "build.py", *(str(app) for app in apps), "--out", str(out), *UNPROVEN, *options]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return out

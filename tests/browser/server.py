@@ -9,18 +9,19 @@ import gzip
 import mimetypes
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
 import brotli
 
 from tests.browser import poverty
 
-__all__ = ["BINARY", "Condition", "Host", "serving"]
+__all__ = ["BINARY", "Condition", "Host", "Line", "Sent", "serving"]
 
 ISOLATION = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}
 POLICY = (
@@ -51,6 +52,30 @@ class Condition:
         return self.part in path if self.part else path.endswith(BINARY)
 
 
+@dataclass(frozen=True)
+class Sent:
+    """One answer of the host: when it began, in seconds since 1970, and its bytes with status line and headers."""
+
+    time_s: float
+    path: str
+    bytes: int
+
+
+class Line(Protocol):
+    """What the host's bytes go through: a network."""
+
+    def wait(self) -> None:
+        """Let the time pass from a request to the first byte of its answer."""
+
+    def write(self, write: Callable[[bytes], object], data: bytes) -> None:
+        """Hand data on, no faster than the line."""
+
+
+def _squeezed(body: bytes) -> bytes:
+    """Brotli about as good as it gets, without a wait that a test would notice."""
+    return brotli.compress(body, quality=11 if len(body) < 1_000_000 else 9)
+
+
 @dataclass
 class Host:
     """What is served where, and what was asked for."""
@@ -58,7 +83,10 @@ class Host:
     origin: str
     sites: dict[str, Path] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
+    sent: list[Sent] = field(default_factory=list)
     compress: bool = False
+    squeeze: Callable[[bytes], bytes] = _squeezed
+    line: Line | None = None
     down: bool = False
     _seen: set[str] = field(default_factory=set)
     _small: dict[Path, bytes] = field(default_factory=dict)
@@ -81,15 +109,20 @@ class Host:
         return first
 
     def small(self, file: Path, body: bytes) -> bytes:
-        """The body in brotli at its best, made once a file."""
+        """The body in brotli, made once a file."""
         if file not in self._small:
-            self._small[file] = brotli.compress(body, quality=11 if len(body) < 1_000_000 else 9)
+            self._small[file] = self.squeeze(body)
         return self._small[file]
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     host: Host
+
+    def setup(self) -> None:
+        super().setup()
+        self.wire = _Wire(self.wfile.write, self.host)
+        self.wfile.write = self.wire  # type: ignore[method-assign]
 
     def log_message(self, *_: object) -> None:
         pass
@@ -171,6 +204,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(
         self, status: int, body: bytes, headers: dict[str, str], kind: str, *, cut: bool = False, slow: bool = False
     ) -> None:
+        if self.host.line:
+            self.host.line.wait()
+        began, before = time.time(), self.wire.bytes
         self.send_response(status)
         for name, value in {**headers, "Content-Type": kind, "Content-Length": str(len(body))}.items():
             self.send_header(name, value)
@@ -186,6 +222,25 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         if cut:
             self.close_connection = True
+        path = unquote(urlsplit(self.path).path)
+        self.host.sent.append(Sent(began, path, self.wire.bytes - before))
+
+
+class _Wire:
+    """Counts what a connection writes, and lets it through the host's line."""
+
+    def __init__(self, write: Callable[[bytes], object], host: Host) -> None:
+        self._write = write
+        self._host = host
+        self.bytes = 0
+
+    def __call__(self, data: bytes) -> int:
+        if self._host.line:
+            self._host.line.write(self._write, data)
+        else:
+            self._write(data)
+        self.bytes += len(data)
+        return len(data)
 
 
 class _Server(ThreadingHTTPServer):

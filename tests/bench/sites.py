@@ -1,0 +1,212 @@
+"""What is measured: built sites, and rivals' pages around the same model; both are kept for the next run."""
+
+import hashlib
+import html
+import json
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import brotli
+
+from onnxlet_build.fetch import files_from_npm
+from onnxlet_build.paths import cache, write_whole
+from onnxlet_build.progress import Reporter
+from onnxlet_build.runtime import Runtime
+from tests.browser.conftest import ROOT, build
+from tests.browser.server import Host
+
+__all__ = ["APPS", "OURS", "RIVALS", "App", "Sites", "compress", "model_file"]
+
+HERE = Path(__file__).parent
+OURS = "onnxlet"
+RIVALS = ("tutorial", "plain", "transformers")
+KEPT = 3  # builds of one app: that of the last commit and those before
+
+
+@dataclass(frozen=True)
+class App:
+    """An example that is measured, and what its rivals need to know of its model.
+
+    Args:
+        output: of the model, whose largest element names the answer.
+        names: the answers in the model's order; None takes names.json beside the app.
+        rivals: the pages that do the same.
+    """
+
+    name: str
+    output: str
+    names: str | None
+    rivals: tuple[str, ...]
+
+    @property
+    def folder(self) -> Path:
+        """Of the example."""
+        return ROOT / "examples" / self.name
+
+
+APPS = {
+    "digits": App("digits", "probabilities", "0123456789", ("tutorial", "plain")),
+    "photo": App("photo", "", None, ("tutorial", "plain", "transformers")),
+}
+
+# Transformers.js brings its own version of ONNX Runtime Web, built for WebGPU and WebAssembly; these are what its page
+# loads from a CDN unless told otherwise. Apache-2.0 and MIT.
+TRANSFORMERS = "@huggingface/transformers@4.3.2"
+TRANSFORMERS_ORT = "onnxruntime-web@1.31.0-dev.20260914-8d85527a0"
+TRANSFORMERS_FILES = {
+    TRANSFORMERS: {
+        "dist/transformers.min.js": "8b5a3171f8876bab2b1820a7d65eb87628e3d30bb5ea85b9dd398e76eb34decb",
+    },
+    TRANSFORMERS_ORT: {
+        "dist/ort-wasm-simd-threaded.asyncify.mjs": "0966b6105cd936744498aa60df7a22cbd47af3374dbc64a9ab561c08a71e3611",
+        "dist/ort-wasm-simd-threaded.asyncify.wasm": "49871f5a4409519797e127440868a6d1923339d9185907f301a5b2a1d90af082",
+    },
+}
+
+
+class Sites:
+    """Builds and rivals' pages in a folder, made when what they are made of has changed.
+
+    Args:
+        folder: where they are kept.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._runtime = Runtime(Reporter(quiet=True))
+
+    def built(self, source: Path, name: str, *options: str) -> Path:
+        """The site of an app.
+
+        Args:
+            source: its app.py.
+            options: of build.py, beside those of the tests.
+        """
+        parts = [source.parent, ROOT / "py", ROOT / "web" / "src", ROOT / "web" / "package-lock.json", ROOT / "wasm"]
+        key = _key(parts, " ".join(options))
+        out = self._folder / f"{name}-{key}"
+        if not (out / "site.json").exists():
+            shutil.rmtree(out, ignore_errors=True)
+            build([source], out, *options)
+            older = sorted(self._folder.glob(f"{name}-????????????"), key=lambda path: path.stat().st_mtime)
+            for path in older[:-KEPT]:
+                shutil.rmtree(path)
+        return out
+
+    def rival(self, kind: str, app: App, site: Path) -> Path:
+        """A rival's page: an HTML file, what it loads below assets/, and the model and the example of a built site."""
+        out = self._folder / f"{kind}-{app.name}"
+        shutil.rmtree(out, ignore_errors=True)
+        assets = out / "assets"
+        assets.mkdir(parents=True)
+        manifest = json.loads((site / "site.json").read_bytes())
+        (model,) = manifest["models"].values()
+        example = manifest["apps"][0]["examples"][0]
+        shutil.copy(site / example["buffers"][0], assets / "example.png")
+        names = list(app.names or json.loads((app.folder / "names.json").read_bytes()))
+        if kind == "transformers":
+            self._transformers(assets, site / model_file(model), names)
+        else:
+            shutil.copy(site / model_file(model), assets / "model.onnx")
+            shutil.copy(HERE / "rivals" / "inputs" / f"{app.name}.js", assets / "input.js")
+            (assets / "names.json").write_text(json.dumps(names))
+            self._onnxruntime(assets / "ort")
+        if kind == "tutorial":
+            self._pyodide(assets / "pyodide")
+        task = {"input": model["inputs"][0]["name"], "output": app.output or model["outputs"][0]["name"]}
+        page = (HERE / "rivals" / f"{kind}.html").read_text()
+        (out / "index.html").write_text(page.replace("TASK", html.escape(json.dumps(task), quote=False)))
+        shutil.copy(HERE / "rivals" / f"{kind}.js", assets / "page.js")
+        return out
+
+    def _onnxruntime(self, folder: Path) -> None:
+        folder.mkdir()
+        for name in self._runtime.pins["ort"]["builds"]["wasm"].values():
+            shutil.copy(self._runtime.npm_file("ort", name), folder / Path(name).name)
+
+    def _pyodide(self, folder: Path) -> None:
+        folder.mkdir()
+        for name in self._runtime.pins["pyodide"]["files"]:
+            shutil.copy(self._runtime.npm_file("pyodide", name), folder / name)
+        shutil.copy(self._runtime.wheel("numpy"), folder / self._runtime.lock["packages"]["numpy"]["file_name"])
+
+    @staticmethod
+    def _transformers(assets: Path, model: Path, names: list[str]) -> None:
+        """Transformers.js, and the model as a folder of its kind: EfficientNet with the names it wants."""
+        import onnx
+
+        for package, digests in TRANSFORMERS_FILES.items():
+            for path in files_from_npm(package, digests):
+                shutil.copy(path, assets / path.name)
+        folder = assets / "models" / "photo"
+        (folder / "onnx").mkdir(parents=True)
+        graph = onnx.load(model)
+        _rename(graph.graph, {graph.graph.input[0].name: "pixel_values", graph.graph.output[0].name: "logits"})
+        onnx.save(graph, folder / "onnx" / "model.onnx")
+        config = {
+            "architectures": ["EfficientNetForImageClassification"],
+            "model_type": "efficientnet",
+            "id2label": dict(enumerate(names)),
+        }
+        (folder / "config.json").write_text(json.dumps(config))
+        (folder / "preprocessor_config.json").write_text((HERE / "rivals" / "preprocessor_config.json").read_text())
+
+
+def _rename(graph: Any, names: dict[str, str]) -> None:
+    for value in (*graph.input, *graph.output):
+        value.name = names.get(value.name, value.name)
+    for node in graph.node:
+        for values in (node.input, node.output):
+            values[:] = [names.get(name, name) for name in values]
+
+
+def model_file(model: dict[str, Any]) -> str:
+    """The file of a model of site.json that the app loads on WebAssembly."""
+    return model["variants"][model.get("choice", {}).get("wasm", 0)]["parts"][0]
+
+
+def compress(host: Host) -> None:
+    """Have a host send its sites in brotli at its best, made beforehand; the user's cache keeps what is made."""
+    host.squeeze = _squeezed
+    host.compress = True
+    with ThreadPoolExecutor() as pool:  # brotli lets other threads run
+        list(pool.map(lambda path: host.small(path, path.read_bytes()), _visited(host)))
+
+
+def _squeezed(data: bytes) -> bytes:
+    kept = cache("brotli", hashlib.sha256(data).hexdigest())
+    if not kept.exists():
+        write_whole(kept, brotli.compress(data, quality=11))
+    return kept.read_bytes()
+
+
+def _visited(host: Host) -> Iterator[Path]:
+    """The files that visits may ask for: not those for other devices or behind the page's tabs."""
+    for site in host.sites.values():
+        manifest = site / "site.json"
+        listed = json.loads(manifest.read_bytes())["files"] if manifest.exists() else {}
+        for path in site.rglob("*"):
+            group = listed.get(path.relative_to(site).as_posix(), {}).get("group", "")
+            if path.is_file() and not group.startswith(("ort-jspi", "ort-webgpu", "panel:")):
+                yield path
+
+
+def _key(parts: Iterable[Path], more: str) -> str:
+    """A hash over files and folders, those that git ignores left out."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *map(str, parts)],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    ).stdout.split(b"\0")
+    total = hashlib.sha256(more.encode())
+    for name in sorted(set(listed)):
+        path = ROOT / name.decode()
+        if name and path.is_file():
+            total.update(name + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    return total.hexdigest()[:12]

@@ -1,0 +1,184 @@
+"""Start-up: from navigation to the first answer on the real page of an app, and on its rivals' pages, in turns."""
+
+import json
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from playwright.sync_api import Playwright
+
+from tests.bench.chrome import opened
+from tests.bench.line import NETWORKS
+from tests.bench.rows import Row, ratio, single
+from tests.bench.sites import OURS, App, Sites, model_file
+from tests.bench.visits import Target, Visit, look
+from tests.browser.server import Host
+
+__all__ = ["VISITS", "Key", "Scenario", "Starts", "mount", "rows", "starts"]
+
+VISITS = ("first", "repeat", "relaunch", "offline")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What to measure: an app against some rivals, on a network."""
+
+    app: str
+    network: str
+    visits: Sequence[str]
+    rounds: int
+
+
+@dataclass(frozen=True)
+class Key:
+    """One cell: a page of an app (ours or a rival's), a network, a kind of visit."""
+
+    app: str
+    page: str
+    network: str
+    visit: str
+
+
+@dataclass
+class Starts:
+    """Every visit that was measured, by cell."""
+
+    visits: dict[Key, list[Visit]]
+
+    def answer_ms(self, key: Key) -> float | None:
+        """The median time to the first answer; None where nothing was measured."""
+        return self._median(key, lambda visit: visit.answer_ms)
+
+    def form_ms(self, key: Key) -> float | None:
+        """The median time to a form that can be used."""
+        return self._median(key, lambda visit: visit.form_ms)
+
+    def wire_bytes(self, key: Key) -> float | None:
+        """The median of bytes before the answer, without the model."""
+        return self._median(key, lambda visit: visit.wire.before - visit.wire.before_model)
+
+    def typical(self, key: Key) -> Visit | None:
+        """The visit whose time is the median."""
+        ranked = sorted(self.visits.get(key, []), key=lambda visit: visit.answer_ms)
+        return ranked[(len(ranked) - 1) // 2] if ranked else None
+
+    def _median(self, key, value) -> float | None:
+        visits = self.visits.get(key)
+        return statistics.median(map(value, visits)) if visits else None
+
+
+def mount(host: Host, sites: Sites, app: App, rivals: Sequence[str], options: Sequence[str] = ()) -> dict[str, Target]:
+    """Serve an app and its rivals. Returns: the pages to visit by their names."""
+    site = sites.built(app.folder / "app.py", app.name, *options)
+    manifest = json.loads((site / "site.json").read_bytes())
+    (model,) = manifest["models"].values()
+    entry = manifest["apps"][0]
+    expected = entry["examples"][0]["outputs"][0]["items"][0]["label"]
+    host.sites[app.name] = site
+    ours = Target(
+        url=host.url("plain", app.name, entry["page"]),
+        example="button.example",
+        answer=".result-body .outputs .headline strong",
+        failure=".result-body .error, .notice-stop",
+        expected=expected,
+        ours=True,
+        model=model_file(model),
+    )
+    targets = {OURS: ours}
+    for kind in rivals:
+        host.sites[f"{kind}-{app.name}"] = sites.rival(kind, app, site)
+        url = host.url("plain", f"{kind}-{app.name}", "index.html")
+        targets[kind] = Target(url, "main", "#answer", "#failure", expected, False, "/model.onnx")
+    return targets
+
+
+def starts(
+    playwright: Playwright, host: Host, targets: dict[str, Target], scenario: Scenario, folder: Path, tell
+) -> Iterator[tuple[Key, Visit]]:
+    """Measure a scenario in fresh profiles: one more round than asked for, of which the first only warms up.
+
+    Args:
+        folder: an empty one for profiles.
+        tell: hears of each round.
+    """
+    pages = list(targets)
+    for turn in range(scenario.rounds + 1):
+        tell(f"{scenario.app}, {scenario.network}: " + (f"round {turn} of {scenario.rounds}" if turn else "warming up"))
+        shift = turn % len(pages)
+        for page in pages[shift:] + pages[:shift]:
+            profile = folder / f"{scenario.app}-{scenario.network}-{turn}-{page}"
+            host.line = NETWORKS[scenario.network]() if turn else None
+            wanted = [v for v in scenario.visits if v != "offline" or page == OURS] if turn else ["first"]
+            for visit, seen in _rounds(playwright, host, targets[page], profile, wanted):
+                if turn:
+                    yield Key(scenario.app, page, scenario.network, visit), seen
+    host.line = None
+
+
+def _rounds(
+    playwright: Playwright, host: Host, target: Target, profile: Path, wanted: Sequence[str]
+) -> Iterator[tuple[str, Visit]]:
+    """The visits of one person, one after another; only those that are wanted, and what has to come before them."""
+    with opened(playwright, profile) as context:
+        seen = look(context, host, target)
+        if "first" in wanted:
+            yield "first", seen
+        if "repeat" in wanted:
+            yield "repeat", look(context, host, target)
+    if "relaunch" in wanted or "offline" in wanted:
+        with opened(playwright, profile) as context:
+            seen = look(context, host, target)
+            if "relaunch" in wanted:
+                yield "relaunch", seen
+            if "offline" in wanted:
+                host.down = True
+                try:
+                    yield "offline", look(context, host, target)
+                finally:
+                    host.down = False
+
+
+# Ratios that the project set itself, for the digits example on a network that costs nothing.
+TARGETS = {
+    ("first", "tutorial"): 0.30,
+    ("repeat", "tutorial"): 0.20,
+    ("relaunch", "tutorial"): 0.28,
+}
+
+
+def rows(seen: Starts, scenario: Scenario, rivals: Sequence[str]) -> list[Row]:
+    """The scenario's comparisons."""
+    found = []
+    for visit in scenario.visits:
+        ours = Key(scenario.app, OURS, scenario.network, visit)
+        label = f"{scenario.app}, {visit} visit" + ("" if scenario.network == "none" else f", {scenario.network}")
+        if (form_ms := seen.form_ms(ours)) is not None:
+            found.append(single(f"{label}: form can be used", form_ms, _ms))
+        answer_ms = seen.answer_ms(ours)
+        if visit == "offline" and answer_ms is not None:
+            found.append(single(f"{label}: answer", answer_ms, _ms))
+        for rival in rivals:
+            other_ms = seen.answer_ms(Key(scenario.app, rival, scenario.network, visit))
+            if answer_ms is not None and other_ms is not None:
+                most = TARGETS.get((visit, rival)) if scenario.app == "digits" and scenario.network == "none" else None
+                found.append(ratio(f"{label}: answer, {rival} page", answer_ms, other_ms, _ms, most))
+        if visit == "first":
+            found += _weights(seen, ours, label, rivals)
+    return found
+
+
+def _weights(seen: Starts, ours: Key, label: str, rivals: Sequence[str]) -> Iterator[Row]:
+    wire = seen.wire_bytes(ours)
+    for rival in rivals:
+        other = seen.wire_bytes(replace(ours, page=rival))
+        if wire is not None and other is not None:
+            yield ratio(f"{label}: bytes before the answer, no model, {rival} page", wire, other, _mb)
+
+
+def _ms(value: float) -> str:
+    return f"{value:.0f} ms"
+
+
+def _mb(value: float) -> str:
+    return f"{value / 1e6:.2f} MB"
