@@ -17,11 +17,12 @@ from .file_kinds import explain_damage, refuse_other_kinds
 from .files import map_file, write_whole
 from .model import Model
 from .proto_model import read_model, write_model
-from .wire_format import Message, Writer
+from .wire_format import Bytes, Message, Writer
 
-__all__ = ["dump", "load", "read", "save"]
+__all__ = ["dump", "load", "pieces", "read", "save"]
 
 PROTOBUF_LIMIT_BYTES = 2**31 - 1  # protobuf's readers refuse longer messages
+PIECE_BYTES = 16 << 10  # shorter ones are joined
 
 
 def load(data: bytes | memoryview, base: Path | None = None) -> Model:
@@ -61,6 +62,23 @@ def dump(model: Model) -> bytes:
     Raises: InvalidModel: it would be longer than protobuf's 2 GiB.
     """
     return b"".join(_encode(model).parts)
+
+
+def pieces(model: Model) -> list[Bytes]:
+    """What `dump` would join: the model's own weights where they lie, and what stands between them.
+
+    Raises: InvalidModel: see `dump`.
+    """
+    found: list[Bytes] = []
+    between: list[Bytes] = []
+    for part in (*_encode(model).parts, None):
+        if part is None or len(part) >= PIECE_BYTES:
+            found += [b"".join(between)] if between else []
+            between = []
+            found += [part] if part is not None else []
+        else:
+            between.append(part)
+    return found
 
 
 def save(model: Model, path: str | os.PathLike[str], external: str | None = None, threshold_bytes: int = 1024) -> None:

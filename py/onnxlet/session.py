@@ -484,8 +484,6 @@ def _lent(provider: str, source: ModelSource, options: SessionOptions) -> Execut
 
 def _with_outputs(source: ModelSource, names: Sequence[str]) -> ModelSource:
     """The model with more of its values as outputs. Raises: InvalidInput: the graph has no such value."""
-    from . import protobuf
-
     model = source.model()
     graph = model.graph
     inside = {value for node in graph.nodes for value in node.outputs}
@@ -499,7 +497,7 @@ def _with_outputs(source: ModelSource, names: Sequence[str]) -> ModelSource:
     declared = {v.name: v for v in (*graph.value_info, *graph.inputs)}
     outputs = (*graph.outputs, *(declared.get(name, ValueInfo(name)) for name in names))
     changed = replace(model, graph=replace(graph, outputs=outputs))
-    return ModelSource(protobuf.dump(changed), name=source.name, base=source.base)
+    return ModelSource(changed, name=source.name, base=source.base)
 
 
 _background: set[asyncio.Future[None]] = set()

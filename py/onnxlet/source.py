@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -100,18 +99,18 @@ def use_recorded(recorded: RecordedModels | None) -> RecordedModels | None:
 
 
 class ModelSource:
-    """A model that nobody has parsed yet: bytes, a file, or a model that the build recorded.
+    """A model that nobody has parsed yet (bytes, a file, or one that the build recorded), or nobody has written.
 
     Args:
         path_or_bytes: the model itself, or its path: in the working directory, else beside the calling file.
         name: what to call it in messages; the file's name where it has one.
         base: the folder of its external data; the file's own where it has one.
-    Raises: NoSuchFile: no file there; TypeError: neither a path nor bytes.
+    Raises: NoSuchFile: no file there; TypeError: neither a path nor bytes, nor a model.
     """
 
     def __init__(
         self,
-        path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryview,
+        path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryview | Model,
         *,
         name: str = "",
         base: Path | None = None,
@@ -121,9 +120,12 @@ class ModelSource:
         self.path: Path | None = None
         self.page_id = ""
         self._data: bytes | memoryview | None = None
+        self._parsed: Model | None = None
         self._entry: Mapping[str, Any] | None = None
         if isinstance(path_or_bytes, bytes | bytearray | memoryview):
             self._data = bytes(path_or_bytes) if isinstance(path_or_bytes, bytearray) else path_or_bytes
+        elif isinstance(path_or_bytes, Model):
+            self._parsed = path_or_bytes
         elif isinstance(path_or_bytes, str | os.PathLike):
             self._find(Path(os.fspath(path_or_bytes)))
         else:
@@ -169,6 +171,10 @@ class ModelSource:
     def data(self) -> bytes | memoryview:
         """The model file's bytes. Raises: ProviderError: the page cannot wait for them."""
         if self._data is None:
+            if self._parsed and not (self.path or self.page_id):
+                from . import protobuf
+
+                return protobuf.dump(self._parsed)
             if self.path:
                 large = self.path.stat().st_size >= MAP_BYTES
                 self._data = map_file(self.path) if large else self.path.read_bytes()
@@ -182,15 +188,26 @@ class ModelSource:
         if self._data is None and self.page_id and _recorded:
             self._data = await _recorded.fetch(self.page_id)
 
-    @cached_property
-    def _model(self) -> Model:
-        from . import protobuf
-
-        return protobuf.load(self.data(), self.base)
-
     def model(self) -> Model:
         """The parsed model, read once. Raises: InvalidModel."""
-        return self._model
+        if self._parsed is None:
+            from . import protobuf
+
+            self._parsed = protobuf.load(self.data(), self.base)
+        return self._parsed
+
+    def pieces(self) -> list[bytes | memoryview]:
+        """The model's file with its weights in it: in one piece where there is one, else as `protobuf.pieces` gives it.
+
+        Raises: InvalidModel: weights beside it were never found; ProviderError: the page cannot wait for the file.
+        """
+        from . import protobuf
+
+        try:
+            apart = (self._data is None and self._parsed) or any(t.external for t in self.model().graph.initializers)
+        except InvalidModel:
+            apart = False  # for the runtime to say
+        return protobuf.pieces(self.model()) if apart else [self.data()]
 
     def signature(self) -> Signature:
         """Inputs and outputs: from site.json where there is one, else from the file."""

@@ -11,6 +11,9 @@ import { keep } from "./keep.js";
 
 /** @import { Site, Variant } from "./protocol.js" */
 
+/** Parts of a model that are on their way at once where they are joined. */
+const AHEAD = 3;
+
 export class Assets {
   #site;
   #root;
@@ -95,15 +98,25 @@ export class Assets {
   }
 
   /**
-   * A model's file, its parts joined in order.
+   * A model's file in its parts, in order.
+   * @param {Variant} variant
+   */
+  pieces({ parts }) {
+    return Promise.all(parts.map((part) => this.bytes(part)));
+  }
+
+  /**
+   * A model's file in one array. Only a few parts are on their way at once: all of them would hold the model twice.
    * @param {Variant} variant
    */
   async model({ parts, bytes }) {
-    const pieces = await Promise.all(parts.map((part) => this.bytes(part)));
-    if (pieces.length === 1) return /** @type {Uint8Array<ArrayBuffer>} */ (pieces[0]);
+    if (parts.length === 1) return this.bytes(parts[0]);
+    for (const part of parts) this.#count(part, 0, this.#expected(part).bytes);
     const whole = new Uint8Array(bytes);
     let at = 0;
-    for (const piece of pieces) {
+    for (const [i, part] of parts.entries()) {
+      this.prefetch(parts.slice(i, i + AHEAD));
+      const piece = await this.bytes(part);
       whole.set(piece, at);
       at += piece.length;
     }

@@ -20,6 +20,8 @@ export const ANSWERED = 1;
 export const NEEDS_ROOM = 2;
 
 const FIRST_BYTES = 1 << 20;
+/** A block of this size stays for the next call; what a larger one carried, such as a model, may not come again. */
+const KEPT_BYTES = 64 << 20;
 /** How long the second worker may take to start: a script to load, no model and no WebAssembly yet. */
 const START_MS = 30_000;
 
@@ -130,7 +132,10 @@ export class AtomicsClient {
 
   /** @param {number} bytes */
   #reserve(bytes) {
-    if (bytes > this.#block.byteLength) this.#block = new SharedArrayBuffer(bytes);
+    const { byteLength } = this.#block;
+    if (bytes > byteLength || (byteLength > KEPT_BYTES && bytes < byteLength / 2)) {
+      this.#block = new SharedArrayBuffer(Math.max(bytes, FIRST_BYTES));
+    }
   }
 
   /** @param {object} message */

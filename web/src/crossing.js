@@ -7,6 +7,7 @@
  */
 
 import { OrtError } from "./runtime.js";
+import { memoryBytes } from "./seam.js";
 import { itemBytes, packed, unpacked } from "./tensors.js";
 
 /** @import { PyProxy } from "pyodide/ffi" */
@@ -192,10 +193,10 @@ export class Bridge {
   /**
    * Start making a session.
    * @param {string} spec JSON of engine.js's Spec
-   * @param {PyProxy} [model] bytes, where it is not one of the site's models
+   * @param {...PyProxy} model its file in pieces of bytes, where it is not one of the site's models
    */
-  create(spec, model) {
-    return this.#engine.create(JSON.parse(spec), model ? copyOf(model) : null);
+  create(spec, ...model) {
+    return this.#engine.create(JSON.parse(spec), model.length ? model.map(copyOf) : null);
   }
 
   /**
@@ -221,6 +222,11 @@ export class Bridge {
   /** @param {number} session */
   release(session) {
     this.#engine.release(session);
+  }
+
+  /** Bytes of WebAssembly memory: Python's and ONNX Runtime's. */
+  memoryBytes() {
+    return memoryBytes();
   }
 
   /** The app leaves; Python has released its sessions. */
@@ -284,11 +290,10 @@ export class AtomicsBridge {
 
   /**
    * @param {string} spec
-   * @param {PyProxy} [model]
+   * @param {...PyProxy} model
    */
-  create(spec, model) {
-    const bytes = model ? [copyOf(model)] : [];
-    return this.#client.call({ op: "create", spec: JSON.parse(spec) }, bytes).head.session;
+  create(spec, ...model) {
+    return this.#client.call({ op: "create", spec: JSON.parse(spec) }, model.map(copyOf)).head.session;
   }
 
   /**
@@ -307,6 +312,11 @@ export class AtomicsBridge {
   /** @param {number} session */
   release(session) {
     this.#client.call({ op: "release", session });
+  }
+
+  /** Bytes of WebAssembly memory, in both workers. */
+  memoryBytes() {
+    return memoryBytes() + this.#client.call({ op: "memory" }).head.bytes;
   }
 
   /** The app leaves, and ONNX Runtime with it. */

@@ -6,11 +6,12 @@
  */
 
 import { OrtError, Runtime } from "./runtime.js";
+import { joined } from "./weights.js";
 
 /** @import * as Ort from "onnxruntime-common" */
 /** @import { Assets } from "./assets.js" */
 /** @import { Files } from "./choose.js" */
-/** @import { Backend, Site } from "./protocol.js" */
+/** @import { Backend, Site, Variant } from "./protocol.js" */
 /** @import { Provider } from "./runtime.js" */
 /** @import { RawTensor } from "./tensors.js" */
 
@@ -31,7 +32,7 @@ export class Engine {
   #count = 0;
   /** What each model loads, by id. @type {Record<string, Files>} */
   #files = {};
-  /** Models on their way, by id and backend. @type {Map<string, Promise<Uint8Array>>} */
+  /** Models on their way or at hand, in pieces, until somebody takes them. @type {Map<Variant, Promise<Uint8Array[]>>} */
   #models = new Map();
 
   /**
@@ -54,9 +55,11 @@ export class Engine {
   prefetch(files) {
     this.#files = files;
     for (const [id, { backend }] of Object.entries(files)) {
-      const model = this.bytes(id, backend);
+      const variant = this.#variant(id, backend);
+      const whole = backend === "python";
+      const model = whole ? this.#assets.model(variant).then((one) => [one]) : this.#assets.pieces(variant);
       model.catch(() => {}); // create() meets the failure
-      this.#models.set(`${id} ${backend}`, model);
+      this.#models.set(variant, model);
       if (backend !== "python") this.#runtime(backend).prefetch();
     }
   }
@@ -67,15 +70,19 @@ export class Engine {
   }
 
   /**
-   * Start making a session; what goes wrong is told by its first run.
+   * Start making a session; what goes wrong is told by its first run. A file of the site's that is refused stays here, for
+   * Python, which asks for it next.
    * @param {Spec} spec
-   * @param {Uint8Array | null} bytes the model, where it is not one of the site's
+   * @param {Uint8Array[] | null} pieces the model, where it is not one of the site's
    * @returns {number} the session
    */
-  create({ id, provider, options }, bytes) {
+  create({ id = "", provider, options }, pieces) {
     const runtime = this.#runtime(provider);
-    const made = runtime.create(bytes ?? this.bytes(id ?? "", provider), options);
-    made.catch(() => {});
+    const model = pieces ?? this.#take(id, provider);
+    const made = runtime.create(model, options);
+    made.catch(({ type }) => {
+      if (!pieces && type === "Refused") this.#models.set(this.#variant(id, provider), Promise.resolve(model));
+    });
     this.#sessions.set(++this.#count, { runtime, made });
     return this.#count;
   }
@@ -101,24 +108,34 @@ export class Engine {
   release(session) {
     const entry = this.#sessions.get(session);
     this.#sessions.delete(session);
-    entry?.made.then((made) => entry.runtime.release(made), () => {});
+    entry?.runtime.release(entry.made);
   }
 
   /**
-   * The file of one of the site's models that was chosen for a backend. The bytes that prefetch() asked for are handed over
-   * once; later they are fetched again, from the browser's cache.
+   * The file of one of the site's models that was chosen for a backend. What prefetch() asked for is handed over once; later
+   * it is fetched again, from the browser's cache.
    * @param {string} id
    * @param {Backend} backend
    * @returns {Promise<Uint8Array>}
    */
   async bytes(id, backend) {
-    const key = `${id} ${backend}`;
-    const ready = this.#models.get(key);
-    this.#models.delete(key);
-    if (ready) return ready;
+    const ready = this.#models.has(this.#variant(id, backend));
+    return ready ? joined(await this.#take(id, backend)) : this.#assets.model(this.#variant(id, backend));
+  }
+
+  /** @param {string} id @param {Backend} backend */
+  async #take(id, backend) {
+    const variant = this.#variant(id, backend);
+    const ready = this.#models.get(variant);
+    this.#models.delete(variant);
+    return ready ?? this.#assets.pieces(variant);
+  }
+
+  /** @param {string} id @param {Backend} backend @returns {Variant} */
+  #variant(id, backend) {
     const model = this.#site.models[id];
     if (!model) throw new OrtError("InvalidModel", `the site has no model ${id}`);
-    return this.#assets.model(this.#files[id]?.variants[backend] ?? model.variants[0]);
+    return this.#files[id]?.variants[backend] ?? model.variants[0];
   }
 
   /** What runs, for the page. @param {Provider} provider */

@@ -6,7 +6,7 @@ import { Assets } from "./assets.js";
 import { ANSWERED, HEAD, NEEDS_ROOM, SIZE, TURN, layout, read, write } from "./atomics.js";
 import { Engine } from "./engine.js";
 import { OrtError } from "./runtime.js";
-import { fetchThrough } from "./seam.js";
+import { fetchThrough, memoryBytes } from "./seam.js";
 import { packed, unpacked } from "./tensors.js";
 
 /** @type {Engine} */
@@ -53,7 +53,7 @@ async function begin({ site, root, isolated, files, turn: shared }) {
 async function serve({ op, ...request }, data) {
   switch (op) {
     case "create":
-      return { head: { session: engine.create(request.spec, data[0]?.slice() ?? null) } };
+      return { head: { session: engine.create(request.spec, data.length ? data.map((piece) => piece.slice()) : null) } };
     case "run":
       return run(request, data);
     case "profile":
@@ -63,6 +63,8 @@ async function serve({ op, ...request }, data) {
       return { head: {} };
     case "bytes":
       return { head: {}, buffers: [await engine.bytes(request.id, "python")] };
+    case "memory":
+      return { head: { bytes: memoryBytes() } };
     case "describe":
       return { head: engine.describe(request.provider) };
     default:

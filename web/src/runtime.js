@@ -7,6 +7,7 @@
 
 import { printed } from "./printed.js";
 import { bytesOf, typed } from "./tensors.js";
+import { apart } from "./weights.js";
 
 /** @import * as Ort from "onnxruntime-common" */
 /** @import { Assets } from "./assets.js" */
@@ -79,18 +80,18 @@ export class Runtime {
 
   /**
    * Make a model ready.
-   * @param {Uint8Array | Promise<Uint8Array>} model
+   * @param {Uint8Array[] | Promise<Uint8Array[]>} model its file in pieces
    * @param {Ort.InferenceSession.SessionOptions} options
    * @returns {Promise<Ort.InferenceSession>}
    * @throws {OrtError}
    */
   create(model, options) {
     return this.#next(async () => {
-      const bytes = await model;
+      const { graph, files: externalData } = apart(await model);
       const ort = await (this.#loading ??= this.#load());
       try {
         const session = await this.#guard(
-          ort.InferenceSession.create(bytes, { ...options, executionProviders: [this.#provider] }),
+          ort.InferenceSession.create(graph, { ...options, externalData, executionProviders: [this.#provider] }),
         );
         this.#open++;
         await this.#watchDevice(ort);
@@ -138,9 +139,13 @@ export class Runtime {
     });
   }
 
-  /** @param {Ort.InferenceSession} session */
-  release(session) {
-    return this.#next(() => {
+  /**
+   * Free a session's memory, before anything that is asked for later: the next model may need it.
+   * @param {Promise<Ort.InferenceSession>} made what create() gave
+   */
+  release(made) {
+    return this.#next(async () => {
+      const session = await made;
       if (--this.#open === 0) this.#device = undefined; // ONNX Runtime destroys the device with its last session
       return session.release();
     }).catch(() => {}); // a broken runtime ends with its worker

@@ -13,7 +13,7 @@ import { Assets } from "./assets.js";
 import { createBridge } from "./bridge.js";
 import { gather } from "./gather.js";
 import { APP, Python } from "./pyodide-boot.js";
-import { fetchThrough, memoryBytes } from "./seam.js";
+import { fetchThrough } from "./seam.js";
 import { learn } from "./transport.js";
 
 /** @import { PyProxy } from "pyodide/ffi" */
@@ -238,7 +238,7 @@ class Seat {
     const { common, bridge, host } = this.#shared();
     const said = () => host.status();
     const status = await (common.current === this ? said() : this.#turn(said)); // another one may be in the middle of a call
-    return { ...JSON.parse(status), waits: bridge.waits, memory_bytes: memoryBytes() };
+    return { ...JSON.parse(status), waits: bridge.waits, memory_bytes: bridge.memoryBytes() };
   }
 
   /** Forget the app, once it has started; the others stay. */

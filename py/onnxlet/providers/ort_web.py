@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import protobuf
 from ..dtypes import Array, DataType, Narrow, from_ort_type
 from ..errors import InvalidInput, InvalidModel, OnnxletError, ProviderError, Refused
 from ..options import ExecutionMode, GraphOptimizationLevel
@@ -91,7 +90,7 @@ class WebProvider:
         if self._kind == "webgpu" and not self._bridge.gpuHalf and _has_half(source):
             raise Refused("it computes in float16, which this graphics adapter cannot (no shader-f16)", final=True)
         spec = {"id": source.page_id, "provider": self._kind, "options": _options(options)}
-        model = () if source.page_id else (_whole_file(source),)
+        model = () if source.page_id else source.pieces()
         session = self._bridge.create(json.dumps(spec), *model)
         return WebExecutable(self._bridge, session, self._wait)
 
@@ -102,15 +101,6 @@ def _has_half(source: ModelSource) -> bool:
         return not source.page_id and mentions(source.model(), DataType.FLOAT16)
     except InvalidModel:
         return False  # for the runtime to say
-
-
-def _whole_file(source: ModelSource) -> bytes | memoryview:
-    """The model in one piece: ONNX Runtime Web sees no files of Python's, such as weights beside the model."""
-    try:
-        external = any(tensor.external for tensor in source.model().graph.initializers)
-    except InvalidModel:
-        external = False  # for the runtime to say
-    return protobuf.dump(source.model()) if external else source.data()
 
 
 class WebExecutable:

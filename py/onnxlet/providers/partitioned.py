@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import ops, protobuf
+from .. import ops
 from ..dtypes import DataType, Narrow, from_numpy
 from ..errors import InvalidModel, OnnxletError, ProviderError, Refused
 from ..execute import Run, compile_model
@@ -307,7 +307,7 @@ class PartitionedExecutable:
         if stage.executable is None:
             if stage.part.on_provider:
                 model = part_model(self._model, stage.part, self._types, self._learned.opset_limit)
-                source = ModelSource(protobuf.dump(model), name=f"{self._source.name or 'model'} (part)")
+                source = ModelSource(model, name=f"{self._source.name or 'model'} (part)")
                 stage.executable = self._provider.load(source, self._options)
             else:
                 model = part_model(self._model, stage.part, self._types, keep_sparse=True)

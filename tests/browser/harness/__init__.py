@@ -16,6 +16,7 @@ import shutil
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,7 @@ def open_python(
         folder: an empty folder for the site.
         conditions: of the host and the browser.
         backend: what the visitor chose.
-        models: by name; bytes, or a dict with "data" and site.json's other keys.
+        models: by name; bytes, or a dict with "data" and site.json's other keys; "cuts" are where its file is cut.
         functions: of the app, for site.json ({"async": true} makes an async app).
         cores: what the browser says that the machine has; 0 leaves it as it is.
     """
@@ -223,10 +224,12 @@ def _model(name: str, model: bytes | Mapping[str, Any], files: dict[str, bytes |
 
     entry: dict[str, Any] = {"data": model} if isinstance(model, bytes) else dict(model)
     data = entry.pop("data")
-    path = f"assets/models/{name}"
-    files[path] = data
+    edges = [0, *entry.pop("cuts", ()), len(data)]
+    pieces = [data[a:b] for a, b in pairwise(edges)]
+    parts = [f"assets/models/{name}" + (f".part{i}" if len(pieces) > 1 else "") for i in range(len(pieces))]
+    files |= zip(parts, pieces, strict=True)
     signature = ModelSource(data).signature()
-    variant = {"parts": [path], "bytes": len(data), "format": "fp32", "backends": ["webgpu", "wasm", "python"]}
+    variant = {"parts": parts, "bytes": len(data), "format": "fp32", "backends": ["webgpu", "wasm", "python"]}
     return {
         "name": name,
         "variants": [variant | entry.pop("variant", {})],
