@@ -2,21 +2,15 @@
 
 from typing import Annotated
 
-from ink import centered
+from onnxlet import App, Drawing, Field, InferenceSession, ModelCard
+from onnxlet.tasks import ImageClassifier, InkInput
 
-from onnxlet import App, Drawing, Field, InferenceSession, Labels, ModelCard
-
-session = InferenceSession("digits.onnx")
-
-
-def classify(drawing: Annotated[Drawing, Field(stroke=22)]) -> Labels:
-    """Which digit is this? Draw one from 0 to 9."""
-    (shares,) = session.run(["probabilities"], {"x": centered(drawing)[None]})
-    return Labels.from_scores(shares[0], names="0123456789")
-
+classifier = ImageClassifier(
+    InferenceSession("digits.onnx"), labels="0123456789", image=InkInput(layout="flat"), function_to_apply="none"
+)
 
 app = App(
-    classify,
+    classifier.function("Which digit is this? Draw one from 0 to 9.", drawing=Annotated[Drawing, Field(stroke=22)]),
     title="Digits",
     description="Draw a digit, and a small neural network says which one it is. "
     "The drawing is cut out and centred first, the way the digits were that it learned from.",

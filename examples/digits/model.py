@@ -1,7 +1,6 @@
 """Train the classifier: 784 - 128 - 64 - 10, on scikit-learn's digits (UCI, 1797 digits of 8 x 8 pixels, BSD)."""
 
 import numpy as np
-from ink import SIZE, centered
 from onnx.utils import Extractor
 from scipy.ndimage import affine_transform
 from skl2onnx import to_onnx
@@ -10,7 +9,9 @@ from sklearn.neural_network import MLPClassifier
 from threadpoolctl import threadpool_limits
 
 from onnxlet import Image
+from onnxlet.tasks import InkInput
 
+INK = InkInput(layout="flat")  # as app.py has it
 COPIES = 5  # of each digit, each with another turn, slant, width and pen
 
 
@@ -29,7 +30,7 @@ def pen_strokes(digit: np.ndarray, rng: np.random.Generator) -> Image:
 def data(digits: np.ndarray, labels: np.ndarray, copies: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Inputs as the app prepares them. Returns: float32 [copies * N, 784] and int [copies * N]."""
     rng = np.random.default_rng(seed)
-    rows = np.stack([centered(pen_strokes(digit, rng)) for _ in range(copies) for digit in digits])
+    rows = np.concatenate([INK.tensor(pen_strokes(digit, rng)) for _ in range(copies) for digit in digits])
     return rows, np.tile(labels, copies)
 
 
@@ -47,7 +48,7 @@ def model():
     """The trained network as an ONNX model: x float32 [batch, 784] to probabilities float32 [batch, 10]."""
     digits = load_digits()
     network = train(digits.images, digits.target)
-    example = np.zeros((1, SIZE * SIZE), np.float32)
+    example = np.zeros(INK.shape, np.float32)
     whole = to_onnx(network, example, target_opset=21, options={id(network): {"zipmap": False}})
     # The label comes from operators that exist on the CPU only; the app needs just the probabilities.
     graph = Extractor(whole).extract_model(["X"], ["probabilities"])

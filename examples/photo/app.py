@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from onnxlet import App, Image, InferenceSession, Labels, ModelCard
+from onnxlet import App, Image, InferenceSession, ModelCard
 from onnxlet.tasks import ImageClassifier, ImageInput
 
 HERE = Path(__file__).parent
@@ -14,14 +14,8 @@ classifier = ImageClassifier(
     image=ImageInput((224, 224), "center_crop", rescale=1.0, mean=127, std=128, method="bicubic", antialias=True),
 )
 
-
-def classify(photo: Image) -> Labels:
-    """What is in this photo?"""
-    return classifier(photo)
-
-
 app = App(
-    classify,
+    classifier.function("What is in this photo?", photo=Image),
     title="Photo",
     description="What is in a photo? A small network names the one thing it shows, out of 1000 kinds of things.",
     examples=["coffee.png", "chelsea.png"],

@@ -12,6 +12,7 @@ from packaging.utils import canonicalize_name
 from onnxlet.errors import BuildError
 
 from .child import run_child
+from .folding import Direct
 from .imports import check_imports, required_imports
 from .model_py import MadeModel, is_own, make_models, read_samples, score, scores
 from .packages import resolve, script_requirements
@@ -33,6 +34,7 @@ class Inspected:
         models: path relative to the app's folder, as the app opens it -> file.
         tokenizers: whether it makes a Tokenizer.
         examples: as in site.json, but buffers are files.
+        direct: of functions that are tasks, whether they answer before Python is there.
         samples: what the examples feed each model, else the feeds that its source came with; by path, as in `models`.
         calibration, evaluation: what model.py gives, by path.
         made: what is to be said of the models that model.py made, by path.
@@ -50,6 +52,7 @@ class Inspected:
     models: dict[str, Path]
     functions: list[dict[str, Any]]
     examples: list[dict[str, Any]]
+    direct: dict[str, Direct] = field(default_factory=dict)
     tokenizers: bool = False
     requirements: Requirements = field(default_factory=list)
     samples: dict[str, Samples] = field(default_factory=dict)
@@ -91,6 +94,9 @@ def inspect_app(path: Path, scratch: Path, report: Reporter, runtime: Runtime) -
     for example in answer["examples"]:
         example["buffers"] = [Path(p) for p in example["buffers"]]
         example["output_buffers"] = [Path(p) for p in example["output_buffers"]]
+    for name, said in answer["direct"].items():
+        if said.get("waits"):
+            report.note(f"{path.name}: {name} waits for Python: {said['waits']}")
     models = {Path(os.path.relpath(m, path.parent)).as_posix(): Path(m) for m in answer["models"]}
     fed = {name: Samples([Path(p) for p in answer["samples"].get(str(file), ())]) for name, file in models.items()}
     brought = {name: one.samples for name, one in made.models.items()}
@@ -106,6 +112,7 @@ def inspect_app(path: Path, scratch: Path, report: Reporter, runtime: Runtime) -
         models=models,
         functions=answer["functions"],
         examples=answer["examples"],
+        direct={name: Direct.read(said) for name, said in answer["direct"].items()},
         tokenizers=answer["tokenizers"],
         requirements=requirements,
         samples={name: feeds or brought.get(name, feeds) for name, feeds in fed.items()},

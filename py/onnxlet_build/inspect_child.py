@@ -17,6 +17,7 @@ from onnxlet.errors import BuildError, InvalidInput, OnnxletError
 from onnxlet.tokens.definition import Definition
 from onnxlet.tokens.portable import refuse_unknown
 from onnxlet_build import fetch, paths
+from onnxlet_build.folding import fold_app
 from onnxlet_build.sources.onnx import external_files
 from onnxlet_build.user_code import FeedRecorder, Reads, imported_files, load, watch_sessions
 
@@ -50,6 +51,11 @@ def inspect(path: Path, scratch: Path) -> Answer:
     for number, example in enumerate(app.examples):
         with recorder.example(len(app.examples)):
             examples.append(_run(app, example, number, reads, scratch))
+    by_function: dict[str, list[Any]] = {}
+    for one in examples:
+        buffers = [Path(file).read_bytes() for file in one["buffers"]]
+        by_function.setdefault(one["function"], []).append((one["inputs"], buffers))
+    direct = fold_app(app, by_function, scratch)
     declared = [str(file) for named in app.files for file in _expand(path, named)]
     schema = app.schema()
     return {
@@ -60,6 +66,7 @@ def inspect(path: Path, scratch: Path) -> Answer:
         "cards": schema["cards"],
         "functions": schema["functions"],
         "examples": examples,
+        "direct": direct,
         "models": list(opened),
         "tokenizers": bool(tokenizers),
         "samples": recorder.samples,

@@ -15,6 +15,7 @@ from onnxlet.errors import BuildError
 from . import paths
 from .apps import Wanted, flag, keep, name_of, refuse_changed, write_app
 from .browser import version_of
+from .folding import Direct
 from .inspect_app import Inspected, inspect_app
 from .manifest import CLOUDFLARE_LIMIT_BYTES, Tree, safe_names
 from .packages import Package, forget_resolved, resolve
@@ -267,13 +268,24 @@ def _app_entry(
         "files": {path: prefix + safe[path] for path in sorted(app.files)},
         "models": {path: ids[file] for path, file in app.models.items()},
         "tokenizers": app.tokenizers,
-        "functions": app.functions,
+        "functions": [
+            {**function, **_direct(tree, name, app.direct.get(function["name"]), ids)} for function in app.functions
+        ],
         "examples": [
             {**example, "buffers": keep(example["buffers"]), "output_buffers": keep(example["output_buffers"])}
             for example in app.examples
         ],
         "packages": _closure(app, packages),
     }
+
+
+def _direct(tree: Tree, name: str, found: Direct | None, ids: Mapping[Path, str]) -> dict[str, Any]:
+    """By what a function answers before Python is there, where it can: its graphs and the app's model."""
+    if found is None or found.described is None or found.model not in ids:
+        return {}
+    graphs = {"pre": found.pre, "post": found.post}
+    files = {part: tree.file(f"{part}.onnx", file, f"direct:{name}") for part, file in graphs.items() if file}
+    return {"direct": {"model": ids[found.model], **files, **found.described}}
 
 
 def _closure(app: Inspected, packages: Sequence[Package]) -> list[str]:

@@ -125,12 +125,12 @@ DRAWN = {
 
 
 def test_the_digits_app_reads_drawn_digits_wherever_they_stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = load_app(EXAMPLES / "digits", tmp_path, monkeypatch)
+    classify = load_app(EXAMPLES / "digits", tmp_path, monkeypatch).app
     for digit, strokes in DRAWN.items():
         drawing = Drawing.from_strokes(strokes)
-        assert app.classify(drawing).best == digit
-        assert app.classify(drawing.pad(90, 10, 0, 60)).items == app.classify(drawing).items
-    assert len(app.classify(Drawing.from_strokes([])).items) == 5, "empty paper is no error"
+        assert classify(drawing).best == digit
+        assert classify(drawing.pad(90, 10, 0, 60)).items == classify(drawing).items
+    assert len(classify(Drawing.from_strokes([])).items) == 5, "empty paper is no error"
 
 
 def test_the_digits_model_is_the_classic_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

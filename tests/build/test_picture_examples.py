@@ -21,8 +21,8 @@ def opened(name: str, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[A
 
 def test_photo_knows_an_espresso_and_an_egyptian_cat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app, picture = opened("photo", tmp_path, monkeypatch)
-    assert app.classify(picture("coffee.png")).best == "espresso"
-    assert app.classify(picture("chelsea.png")).best == "Egyptian cat"
+    assert app.app(picture("coffee.png")).best == "espresso"
+    assert app.app(picture("chelsea.png")).best == "Egyptian cat"
 
 
 def test_detect_finds_a_person_a_motorcycle_and_a_cat_where_they_are(

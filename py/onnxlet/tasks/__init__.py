@@ -15,6 +15,7 @@ from .image_classification import ImageClassifier
 from .image_input import Frame, ImageInput
 from .image_segmentation import ImageSegmenter, Segment
 from .image_to_image import ImageToImage
+from .ink_input import InkInput
 from .object_detection import ObjectDetector, non_max_suppression
 from .question_answering import QuestionAnswerer
 from .speech_segments import Speech, SpeechRules
@@ -41,6 +42,7 @@ __all__ = [
     "ImageInput",
     "ImageSegmenter",
     "ImageToImage",
+    "InkInput",
     "Line",
     "LogMel",
     "MaskFiller",

@@ -206,6 +206,10 @@ class ImageInput:
         w, h = max(1, round(image.width * scale)), max(1, round(image.height * scale))
         return Frame(image.size, (w, h), ((width - w) // 2, (height - h) // 2))
 
+    def tensor(self, image: Image) -> Array:
+        """The input, float32 [1, C, H, W] or [1, H, W, C]. Raises: InvalidInput: as `prepare`."""
+        return self.prepare(image)[0]
+
     def prepare(self, image: Image) -> tuple[Array, Frame]:
         """The input, float32 [1, C, H, W] or [1, H, W, C], and where the picture lies in it."""
         frame = self.frame(image)

@@ -11,7 +11,8 @@ from ..dtypes import Array, from_ort_type
 from ..errors import InvalidInput
 from ..session import InferenceSession
 from ..values import Field, Labels, Table
-from .features import Feature, feature_form
+from .declared import Declared, declare
+from .features import Feature, feature_form, parameter_names
 from .metadata import labels_of
 from .scores import softmax
 from .steps import Run, Steps, arun, run
@@ -32,6 +33,10 @@ class TabularPredictor:
         features: in the order of training.
         labels: of the classes, in the order of the probabilities; by default those of the model's metadata, else what
             the model itself says of the best class, and numbers for the others.
+    Attributes:
+        matrix: whether one input takes all features; else each has an input of its name.
+        scores: the output with the probabilities; None of a regressor.
+        fetches: the outputs that an answer needs; of a classifier the scores first, then its word for the best class.
     Raises: InvalidInput: inputs that do not go with the features; another number of labels than of classes.
     """
 
@@ -47,25 +52,25 @@ class TabularPredictor:
         inputs, outputs = session.get_inputs(), session.get_outputs()
         names = [feature.name for feature in self.features]
         known = ", ".join(names)
-        self._matrix = len(inputs) == 1 and (len(names) != 1 or inputs[0].name not in names)
+        self.matrix = len(inputs) == 1 and (len(names) != 1 or inputs[0].name not in names)
         width = inputs[0].shape[-1] if inputs[0].shape else None
-        if self._matrix and isinstance(width, int) and width != len(names):
+        if self.matrix and isinstance(width, int) and width != len(names):
             raise InvalidInput(f"TabularPredictor: the model reads {width} features, got {len(names)}: {known}")
-        if not self._matrix and (missing := [arg.name for arg in inputs if arg.name not in names]):
+        if not self.matrix and (missing := [arg.name for arg in inputs if arg.name not in names]):
             raise InvalidInput(f'TabularPredictor: no feature for the input "{missing[0]}"; there are {known}')
         scores = [arg for arg in outputs if "probabilit" in arg.name.lower()]
         if not scores and labels is not None:
             scores = [arg for arg in outputs if len(arg.shape) == 2 and from_ort_type(arg.type).numpy.kind == "f"]
-        self._scores = scores[0].name if scores else None
+        self.scores = scores[0].name if scores else None
         classes = scores[0].shape[-1] if scores and scores[0].shape else None
         self.labels = labels_of(session, labels, 2 if classes == 1 else classes, "TabularPredictor")
-        others = [arg.name for arg in outputs if arg.name != self._scores]
-        self._outputs = [self._scores, *others[:1]] if self._scores else others[:1]
+        others = [arg.name for arg in outputs if arg.name != self.scores]
+        self.fetches = [self.scores, *others[:1]] if self.scores else others[:1]
 
     @property
     def classifies(self) -> bool:
         """Whether the answers are labels."""
-        return self._scores is not None
+        return self.scores is not None
 
     def __call__(self, row: Mapping[str, Any] | Sequence[Any], top_k: int | None = 5) -> Labels | float | list[float]:
         """Predict one row.
@@ -101,6 +106,8 @@ class TabularPredictor:
     ) -> tuple[Callable[..., Any], Callable[..., Any]]:
         """Two functions for `App`: a form of the features for one row, and a CSV file for many.
 
+        The first one may answer before Python is there (docs/tasks.md).
+
         Args:
             one, many: their names, which the page shows in words.
             shown: as `feature_form` takes it.
@@ -117,7 +124,11 @@ class TabularPredictor:
         predict_many.__name__, predict_many.__doc__ = many, "Give a CSV file with a column for each feature."
         columns = [feature.name for feature in self.features]
         predict_many.__annotations__ = {"table": Annotated[Table, Field(columns=columns)], "return": Table}
-        return feature_form(self.features, shown=shown)(predict_one), predict_many
+        one_row = feature_form(self.features, shown=shown)(predict_one)
+        by_name = {feature.name: feature for feature in self.features}
+        names = parameter_names([by_name[name] for name in (columns if shown is None else shown)])
+        declare(one_row, Declared(self, features=tuple((names[name], name) for name in names)))
+        return one_row, predict_many
 
     def _one(self, row: Mapping[str, Any] | Sequence[Any], top_k: int | None) -> Steps[Labels | float | list[float]]:
         outputs = yield self._run([self._cells(row)])
@@ -150,13 +161,13 @@ class TabularPredictor:
         numeric = {arg.name: arg.type != _TEXTS for arg in inputs}
         columns = {}
         for at, feature in enumerate(self.features):
-            as_number = numeric[inputs[0].name if self._matrix else feature.name]
+            as_number = numeric[inputs[0].name if self.matrix else feature.name]
             columns[feature.name] = [_value(feature, row[at], n, as_number) for n, row in enumerate(rows, 1)]
-        if self._matrix:
+        if self.matrix:
             feeds = {inputs[0].name: _array(zip(*columns.values(), strict=True), inputs[0].type)}
         else:
             feeds = {arg.name: _array([[cell] for cell in columns[arg.name]], arg.type) for arg in inputs}
-        return Run(self.session, self._outputs, feeds)
+        return Run(self.session, self.fetches, feeds)
 
     def _cells(self, row: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
         names = [feature.name for feature in self.features]

@@ -18,7 +18,7 @@ class Draft:
     Args:
         about: what the app does, the file's first line, without a full stop.
         function: source of the function that visitors call; "" where a task makes it.
-        name: its name, or what gives several: "*predictor.functions()".
+        name: its name, or what a task gives: "*predictor.functions()".
         setup: lines before it, such as the session and the task.
         imports: names by module; () where the module itself is imported.
         examples: values of the function's parameters: file names and texts; a tuple for several parameters.

@@ -10,12 +10,6 @@ from .subject import Subject
 
 __all__ = ["background", "classification", "detection", "labels_argument", "segmentation", "transformation"]
 
-_CLASSIFY = '''\
-def classify(image: Image) -> Labels:
-    """What is in the picture?"""
-    return classifier(image)
-'''
-
 _DETECT = '''\
 def detect(image: Image, threshold: Annotated[float, Number(min=0, max=1, step=0.05)] = {threshold}) -> Boxes:
     """Which things are there? Boxes score more than the threshold."""
@@ -46,8 +40,8 @@ def transform(image: Image) -> Image:
 def classification(subject: Subject) -> Draft:
     """A picture in, its classes out."""
     arg = picture_of(subject, "image-classification")
-    draft = _with_session(Draft(f"{subject.title}: what is in a picture?", _CLASSIFY, "classify"), subject)
-    draft.use("onnxlet", "Image", "Labels")
+    function = 'classifier.function("What is in the picture?")'
+    draft = _with_session(Draft(f"{subject.title}: what is in a picture?", "", function), subject)
     draft.use("onnxlet.tasks", "ImageClassifier")
     arguments = ["session", *labels_argument(draft, subject, subject.classes)]
     told = subject.metadata.get("task") == "classify"  # Ultralytics', which are trained on levels of 0 to 1

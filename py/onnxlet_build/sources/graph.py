@@ -1,6 +1,7 @@
 """Writes an ONNX graph node by node: what the sources that need no exporter of their own are made with."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,15 @@ class GraphBuilder:
         self.nodes.append(node)
         return outputs
 
+    @contextmanager
+    def apart(self) -> Iterator[list[onnx.NodeProto]]:
+        """Nodes that are appended meanwhile go to a list of their own, a Loop's body, which sees all values before."""
+        outer, self.nodes = self.nodes, []
+        try:
+            yield self.nodes
+        finally:
+            self.nodes = outer
+
     def rename(self, value: str, name: str) -> str:
         """Give a value the name that an output of the graph is to have. Returns: the name."""
         return self.op("Identity", [value], name=name)
@@ -83,7 +93,7 @@ class GraphBuilder:
         self, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto], opset: int
     ) -> onnx.ModelProto:
         """The model; constants that no node takes are left out."""
-        taken = {name for node in self.nodes for name in node.input}
+        taken = set(_taken(self.nodes))
         constants = [
             onnx.numpy_helper.from_array(array, name) for name, array in self.constants.items() if name in taken
         ]
@@ -92,3 +102,11 @@ class GraphBuilder:
             opsets.append(helper.make_opsetid("ai.onnx.ml", ML_OPSET))
         graph = helper.make_graph(self.nodes, "onnxlet", inputs, outputs, constants)
         return helper.make_model(graph, opset_imports=opsets, ir_version=MAX_IR, producer_name="onnxlet")
+
+
+def _taken(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
+    """Names that nodes take, those of their subgraphs too."""
+    for node in nodes:
+        yield from node.input
+        for attribute in node.attribute:
+            yield from _taken(attribute.g.node)
