@@ -3,48 +3,74 @@
 `InferenceSession` and its helpers have onnxruntime's names and behaviour.
 """
 
-from .app import App, Example
-from .card import ModelCard
-from .comparison import Comparison, acompare, compare
-from .dtypes import DataType
-from .errors import BuildError, InvalidInput, InvalidModel, OnnxletError, ProviderError, Refused, UnsupportedOp
-from .model import TensorType
-from .ops.registry import op
-from .session import (
-    ExecutionMode,
-    ExecutionOrder,
-    GraphOptimizationLevel,
-    InferenceSession,
-    IOBinding,
-    ModelMetadata,
-    NodeArg,
-    OrtValue,
-    RunOptions,
-    SessionOptions,
-    get_all_providers,
-    get_available_providers,
-    get_device,
-)
-from .tokenizer import Encoding, Tokenizer
-from .values import (
-    Audio,
-    Box,
-    Boxes,
-    Choice,
-    Drawing,
-    Field,
-    File,
-    Image,
-    Json,
-    Labels,
-    Mask,
-    Number,
-    Span,
-    Spans,
-    Table,
-    Tensor,
-    Text,
-)
+from typing import TYPE_CHECKING
+
+from .lazy import names_of
+
+if TYPE_CHECKING:
+    from .app import App, Example
+    from .card import ModelCard
+    from .comparison import Comparison, acompare, compare
+    from .dtypes import DataType
+    from .errors import BuildError, InvalidInput, InvalidModel, OnnxletError, ProviderError, Refused, UnsupportedOp
+    from .model import TensorType
+    from .ops.registry import op
+    from .session import (
+        ExecutionMode,
+        ExecutionOrder,
+        GraphOptimizationLevel,
+        InferenceSession,
+        IOBinding,
+        ModelMetadata,
+        NodeArg,
+        OrtValue,
+        RunOptions,
+        SessionOptions,
+        get_all_providers,
+        get_available_providers,
+        get_device,
+    )
+    from .tokenizer import Encoding, Tokenizer
+    from .values import (
+        Audio,
+        Box,
+        Boxes,
+        Choice,
+        Drawing,
+        Field,
+        File,
+        Image,
+        Json,
+        Labels,
+        Mask,
+        Number,
+        Span,
+        Spans,
+        Table,
+        Tensor,
+        Text,
+    )
+else:
+    __getattr__, __dir__ = names_of(
+        __name__,
+        {
+            "app": "App Example",
+            "card": "ModelCard",
+            "comparison": "Comparison acompare compare",
+            "dtypes": "DataType",
+            "errors": "BuildError InvalidInput InvalidModel OnnxletError ProviderError Refused UnsupportedOp",
+            "model": "TensorType",
+            "ops.registry": "op",
+            "session": (
+                "ExecutionMode ExecutionOrder GraphOptimizationLevel InferenceSession IOBinding ModelMetadata "
+                "NodeArg OrtValue RunOptions SessionOptions get_all_providers get_available_providers get_device"
+            ),
+            "tokenizer": "Encoding Tokenizer",
+            "values": (
+                "Audio Box Boxes Choice Drawing Field File Image Json Labels Mask Number Span Spans Table Tensor Text"
+            ),
+        },
+    )
 
 __version__ = "0.1.0"
 

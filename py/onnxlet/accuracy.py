@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .dtypes import Array, Narrow
 from .errors import InvalidInput
+from .records import dataclass
 
 __all__ = ["Accuracy", "Measure", "comparable", "is_scores", "strays"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from .errors import InvalidInput
 from .form import Function, Param, read_function
 from .media.npy import read_npy
 from .media.source import Source, read
+from .records import dataclass
 from .source import caller_folder
 from .values import Audio, Drawing, File, Image, Table
 

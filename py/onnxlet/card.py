@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from .errors import InvalidInput
+from .records import dataclass
 
 __all__ = ["Cards", "ModelCard", "read_cards"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from .dtypes import Array, Narrow
 from .errors import InvalidInput
 from .model import Graph
+from .records import dataclass
 from .session import GraphOptimizationLevel, InferenceSession, SessionOptions
 from .session import sessions as open_sessions
 from .source import ModelSource

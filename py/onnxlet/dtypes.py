@@ -5,11 +5,12 @@ nearest wider numpy dtype (bfloat16 and float8 in float32, 2- and 4-bit integers
 Source of the numbers: onnx.proto, TensorProto.DataType.
 """
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
+
+from .records import dataclass
 
 __all__ = ["Array", "DataType", "Narrow", "from_numpy", "from_ort_type"]
 

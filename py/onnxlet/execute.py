@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,7 @@ from .node_trace import shapes_text, trace_event
 from .ops.narrow import call_widened
 from .ops.registry import Operator, find
 from .providers.base import Value
+from .records import dataclass, field
 from .tensors import to_array, to_dense
 
 __all__ = ["Program", "Run", "Subgraph", "compile_model", "python_value"]

@@ -12,13 +12,13 @@ import operator
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Union
 
 import numpy as np
 
 from . import growing
 from .errors import InvalidInput
+from .records import dataclass, field
 from .values import (
     Audio,
     Boxes,

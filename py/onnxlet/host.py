@@ -19,18 +19,19 @@ import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import inside as _inside
-from . import onnxruntime_names, places, providers, wire
+from . import last_calls, onnxruntime_names, places, providers, wire
 from . import session as _session
 from .app import App
 from .errors import InvalidInput, OnnxletError, ProviderError
 from .providers.ort_web import NO_WAITING, WebProvider
 from .source import RecordedModels, use_recorded
 from .tokens import engines
-from .tokens.definition import Definition
 from .workbench import Console, Workbench
+
+if TYPE_CHECKING:
+    from .tokens.definition import Definition
 
 __all__ = ["call", "edit", "enter", "inside", "leave", "prompt", "start", "status", "stop"]
 
@@ -109,7 +110,7 @@ async def connect(bridge: Any, root: Path = ROOT) -> None:
 
     onnxruntime_names.install()
     engines.use(_tokenizer)
-    _inside.watch()
+    last_calls.watch()
     use_recorded(RecordedModels(root, models, read, partial(_fetch, bridge)))
 
 
@@ -241,7 +242,8 @@ async def inside(what: str, session: int, read: Any, name: str = "") -> str:
     Returns: JSON; ``{"error"}`` where it fails.
     """
 
-    from . import node_table  # few visitors open what these two are for
+    from . import inside as _inside  # few visitors open what these are for
+    from . import node_table
     from .verification import verify
 
     async def bytes_of(path: str) -> bytes:

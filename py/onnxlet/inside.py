@@ -1,7 +1,7 @@
 """What the page shows of a session's inside: the placement of nodes, the time of each, and how right each one is.
 
 Everything here is asked for by a person who opened that part of the page; before that a session pays for one reference
-to its last feeds (`watch`). Nothing knows of the browser: answers are plain values for JSON.
+to its last feeds (`last_calls`). Nothing knows of the browser: answers are plain values for JSON.
 """
 
 from __future__ import annotations
@@ -10,81 +10,31 @@ import copy
 import math
 import re
 import time
-import weakref
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import providers as _providers
 from . import session as _session
 from .comparison import Comparison, Difference, acompare
-from .errors import InvalidInput, OnnxletError
+from .errors import OnnxletError
+from .last_calls import Call, has_run, last_call
 from .node_trace import Event
 from .partition import name_nodes
-from .providers.base import Traced, Value
+from .providers.base import Traced
 from .session import InferenceSession
 
 __all__ = [
-    "Call",
     "compare",
-    "has_run",
-    "keeping_last",
-    "last_call",
     "node_times",
     "placements",
-    "session_of",
     "timed",
     "times",
-    "watch",
 ]
 
 TOP = 20  # rows of a table: what a person reads
 _KERNEL = "_kernel_time"
 _TOKEN = re.compile(r"_token_\d+$")
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """What a session was asked."""
-
-    fetches: list[str]
-    feeds: dict[str, Value]
-
-
-_last: weakref.WeakKeyDictionary[InferenceSession, Call] = weakref.WeakKeyDictionary()
-
-
-def watch() -> None:
-    """Remember the last feeds of every session from now on, by reference: an array that the app changes is changed."""
-
-    if _note not in _session.observers:
-        _session.observers.append(_note)
-
-
-def _note(session: InferenceSession, fetches: list[str], feeds: dict[str, Value]) -> None:
-    _last[session] = Call(fetches, feeds)
-
-
-@contextmanager
-def keeping_last(session: InferenceSession) -> Iterator[None]:
-    """Runs of ours, in the block, are not the app's: its last feeds stay the last ones."""
-    before = _last.get(session)
-    try:
-        yield
-    finally:
-        _last.pop(session, None)
-        if before:
-            _last[session] = before
-
-
-def session_of(number: int) -> InferenceSession:
-    """A session of the app, by its number. Raises: InvalidInput: there is none."""
-    session = _session.sessions.get(number)
-    if session is None:
-        raise InvalidInput(f"there is no session {number}; the app has {_list(_session.sessions)}")
-    return session
 
 
 async def placements() -> list[dict[str, Any]]:
@@ -122,7 +72,7 @@ async def _placement(session: InferenceSession) -> dict[str, Any]:
             for part in parts
         ],
         "crossing": sorted(placement.get("crossing_bytes", {}).items(), key=lambda item: -item[1]),
-        "ran": session in _last,
+        "ran": has_run(session),
         "variant": session.source.variant(provider),
         "references": len(session.source.references),
     }
@@ -251,20 +201,3 @@ def _row(row: Difference) -> Mapping[str, Any]:
         "max_abs": finite(row.max_abs),
         "note": row.note,
     }
-
-
-def has_run(session: InferenceSession) -> bool:
-    """Whether there are feeds to run it on again."""
-    return session in _last
-
-
-def last_call(number: int) -> tuple[InferenceSession, Call]:
-    """A session and what it was last asked. Raises: InvalidInput: no such session, or it has not run yet."""
-    session = session_of(number)
-    if session not in _last:
-        raise InvalidInput(f"{session.source.name} has not run yet; run the app once, then look again")
-    return session, _last[session]
-
-
-def _list(numbers: Iterable[int]) -> str:
-    return ", ".join(map(str, numbers)) or "none"

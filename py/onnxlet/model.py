@@ -9,10 +9,10 @@ ONNX), so that a file can be written back with them. Types are equal when they m
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from .dtypes import DataType
+from .records import dataclass, field
 
 __all__ = [
     "Attribute",

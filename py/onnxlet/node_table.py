@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import inside as _inside
+from . import last_calls
 from .errors import InvalidInput
 from .model import Graph, TensorType, ValueInfo
 from .options import GraphOptimizationLevel
@@ -33,7 +34,7 @@ async def nodes(number: int) -> dict[str, Any]:
         ``inputs``: the model's, in the same form; ``ran``: whether there are feeds to measure with.
     Raises: InvalidInput: no such session; InvalidModel: its file.
     """
-    session = _inside.session_of(number)
+    session = last_calls.session_of(number)
     graph = await _graph(session)
     declared = {v.name: v for v in (*graph.value_info, *graph.outputs, *graph.inputs)}
     placement = session.placement() or {}
@@ -52,7 +53,7 @@ async def nodes(number: int) -> dict[str, Any]:
             for node in graph.nodes
         ],
         "inputs": [_declared(v, v.name) for v in graph.feeds],
-        "ran": _inside.has_run(session),
+        "ran": last_calls.has_run(session),
     }
 
 
@@ -64,7 +65,7 @@ async def measure(number: int) -> dict[str, Any]:
         ``shape`` (None where it is no tensor).
     Raises: as `inside.times`.
     """
-    session, call = _inside.last_call(number)
+    session, call = last_calls.last_call(number)
     graph = await _graph(session)
     rows, total_ms = await _inside.timed(session, call)
     known = {node.name for node in graph.nodes}
@@ -97,7 +98,7 @@ async def value(number: int, name: str) -> dict[str, Any]:
     Returns: see `value_summary.summarize`.
     Raises: InvalidInput: the graph has no such value; else as `inside.times`.
     """
-    session, call = _inside.last_call(number)
+    session, call = last_calls.last_call(number)
     graph = await _graph(session)
     if name in call.feeds:
         return summarize(call.feeds[name])

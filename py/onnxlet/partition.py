@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from .check_graph import describe, map_subgraphs, reads, subgraphs
@@ -18,6 +18,7 @@ from .execute import python_value
 from .model import Function, Graph, Model, Node, SparseTensor, Tensor, TensorType, Type, ValueInfo
 from .ops import load_all, registered
 from .ops.registry import find
+from .records import dataclass
 from .tensors import from_array, to_dense
 
 __all__ = [

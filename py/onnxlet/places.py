@@ -7,17 +7,16 @@ sees. The core, the packages, the environment and the state of random generators
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
 from . import providers
 from . import session as _session
 from .ops import registry
+from .records import dataclass, field
 from .source import RecordedModels, use_recorded
 
 __all__ = ["Place", "current", "enter", "leave"]
@@ -57,7 +56,7 @@ def enter(place: Place) -> None:
     _current = place
     sys.path.insert(0, str(place.root))
     os.chdir(place.folder or place.root)
-    importlib.invalidate_caches()  # files may have been laid there since
+    _look_again(str(place.root))
     sys.modules.update(place.modules)
     registry.use(place.operators)
     providers.use(place.offered)
@@ -85,6 +84,16 @@ def leave() -> Place | None:
     place.sessions = _session.sessions.copy()  # weak, as they were
     _session.sessions.clear()
     return place
+
+
+def _look_again(root: str) -> None:
+    """Have imports see files that were laid into a folder since the last one looked there.
+
+    `importlib.invalidate_caches` does that for every folder, and imports `importlib.metadata` for it.
+    """
+    for path in list(sys.path_importer_cache):
+        if path == root or path.startswith(root + os.sep):
+            del sys.path_importer_cache[path]
 
 
 def _lies_in(module: ModuleType, folder: str) -> bool:

@@ -19,7 +19,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import FrameType
@@ -29,9 +29,9 @@ from . import feeds as _feeds
 from . import providers as _providers
 from .binding import IOBinding, OrtValue
 from .errors import InvalidInput, OnnxletError, Refused
-from .model import ValueInfo
 from .options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
 from .providers.base import Executable, Provider, Traced, Value
+from .records import dataclass
 from .source import ModelMetadata, ModelSource, NodeArg, Signature, watchers
 from .turns import Turns
 
@@ -484,6 +484,8 @@ def _lent(provider: str, source: ModelSource, options: SessionOptions) -> Execut
 
 def _with_outputs(source: ModelSource, names: Sequence[str]) -> ModelSource:
     """The model with more of its values as outputs. Raises: InvalidInput: the graph has no such value."""
+    from .model import ValueInfo
+
     model = source.model()
     graph = model.graph
     inside = {value for node in graph.nodes for value in node.outputs}

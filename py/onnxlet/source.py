@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import InvalidModel
-from .files import map_file
-from .model import MapType, Model, OptionalType, SequenceType, SparseTensorType, TensorType, Type, ValueInfo
+from .records import dataclass, field
+
+if TYPE_CHECKING:
+    from .model import Model
 
 __all__ = [
     "ModelMetadata",
@@ -124,12 +125,10 @@ class ModelSource:
         self._entry: Mapping[str, Any] | None = None
         if isinstance(path_or_bytes, bytes | bytearray | memoryview):
             self._data = bytes(path_or_bytes) if isinstance(path_or_bytes, bytearray) else path_or_bytes
-        elif isinstance(path_or_bytes, Model):
-            self._parsed = path_or_bytes
         elif isinstance(path_or_bytes, str | os.PathLike):
             self._find(Path(os.fspath(path_or_bytes)))
         else:
-            raise TypeError(f"Unable to load from type {type(path_or_bytes)!r}: expected a path or bytes")
+            self._parsed = _a_model(path_or_bytes)
 
     def _find(self, path: Path) -> None:
         self.name = self.name or path.name
@@ -176,6 +175,8 @@ class ModelSource:
 
                 return protobuf.dump(self._parsed)
             if self.path:
+                from .files import map_file  # mmap takes a page 5 ms, and a recorded model is no file there
+
                 large = self.path.stat().st_size >= MAP_BYTES
                 self._data = map_file(self.path) if large else self.path.read_bytes()
             else:
@@ -213,7 +214,9 @@ class ModelSource:
         """Inputs and outputs: from site.json where there is one, else from the file."""
         if self._entry:
             return _from_entry(self._entry)
-        return _from_model(self.model())
+        from .model_signature import read_signature
+
+        return read_signature(self.model())
 
     def __repr__(self) -> str:
         return f"ModelSource({self.name or 'bytes'!r})"
@@ -232,55 +235,17 @@ def _relative(path: Path, root: Path) -> str:
     return Path(os.path.relpath(normal, root)).as_posix()
 
 
+def _a_model(thing: object) -> Model:
+    from .model import Model
+
+    if not isinstance(thing, Model):
+        raise TypeError(f"Unable to load from type {type(thing)!r}: expected a path or bytes")
+    return thing
+
+
 def _from_entry(entry: Mapping[str, Any]) -> Signature:
     def args(key: str) -> tuple[NodeArg, ...]:
         return tuple(NodeArg(a["name"], a["type"], list(a["shape"])) for a in entry.get(key) or ())
 
     metadata = {k: v for k, v in (entry.get("metadata") or {}).items() if k in ModelMetadata.__slots__}
     return Signature(args("inputs"), args("outputs"), args("overridable"), ModelMetadata(**metadata))
-
-
-def _from_model(model: Model) -> Signature:
-    feeds = model.graph.feeds
-    names = {v.name for v in feeds}
-    return Signature(
-        inputs=tuple(map(_node_arg, feeds)),
-        outputs=tuple(map(_node_arg, model.graph.outputs)),
-        overridable=tuple(_node_arg(v) for v in model.graph.inputs if v.name not in names),
-        metadata=ModelMetadata(
-            producer_name=model.producer_name,
-            graph_name=model.graph.name,
-            domain=model.domain,
-            description=model.doc,
-            graph_description=model.graph.doc,
-            version=model.model_version,
-            custom_metadata_map=dict(model.metadata),
-        ),
-    )
-
-
-def _node_arg(value: ValueInfo) -> NodeArg:
-    inner = value.type
-    while isinstance(inner, SequenceType | OptionalType):
-        inner = inner.elem_type
-    shape = inner.shape if isinstance(inner, TensorType | SparseTensorType) else None
-    # onnxruntime shows an unknown dimension as None, and an empty symbol as None too
-    return NodeArg(value.name, _type_name(value.type), [d if d != "" else None for d in shape or ()])
-
-
-def _type_name(kind: Type | None) -> str:
-    """Onnxruntime's name of a type, such as ``seq(map(int64,tensor(float)))``."""
-    match kind:
-        case TensorType():
-            return kind.elem_type.ort_type
-        case SparseTensorType():
-            return f"sparse_{kind.elem_type.ort_type}"
-        case SequenceType():
-            return f"seq({_type_name(kind.elem_type)})"
-        case OptionalType():
-            return f"optional({_type_name(kind.elem_type)})"
-        case MapType():
-            return (
-                f"map({kind.key_type.ort_type.removeprefix('tensor(').removesuffix(')')},{_type_name(kind.value_type)})"
-            )
-    return ""

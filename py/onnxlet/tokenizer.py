@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from .dtypes import Array
 from .errors import InvalidInput
+from .records import dataclass
 from .source import caller_folder
 from .tokens import engines
 from .tokens.definition import Definition, read

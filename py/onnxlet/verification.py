@@ -13,7 +13,7 @@ import numpy as np
 from .accuracy import Accuracy, Measure, strays
 from .dtypes import Array
 from .errors import InvalidInput
-from .inside import keeping_last, session_of
+from .last_calls import keeping_last, session_of
 
 __all__ = ["verify"]
 

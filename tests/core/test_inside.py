@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import onnxlet
-from onnxlet import inside, partition, protobuf
+from onnxlet import inside, last_calls, partition, protobuf
 from onnxlet import session as onnxlet_session
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
@@ -46,7 +46,7 @@ def model(outputs: dict[str, int] | None = None, **attributes: str) -> bytes:
 @pytest.fixture
 def watched() -> Iterator[None]:
     before = list(onnxlet_session.observers)
-    inside.watch()
+    last_calls.watch()
     yield
     onnxlet_session.observers[:] = before
 

@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import onnxlet
-from onnxlet import inside, node_table
+from onnxlet import last_calls, node_table
 from onnxlet import session as onnxlet_session
 from onnxlet.dtypes import DataType, Narrow
 from onnxlet.value_summary import BINS, FEW, SIDE, UNFIT, summarize
@@ -24,7 +24,7 @@ X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
 @pytest.fixture(autouse=True)
 def _watched() -> Iterator[None]:
     before = list(onnxlet_session.observers)
-    inside.watch()
+    last_calls.watch()
     yield
     onnxlet_session.observers[:] = before
 

@@ -104,10 +104,10 @@ def test_strings_go_in_and_out(site: Site) -> None:
 
 
 def test_the_apps_last_input_stays_the_last_one(site: Site) -> None:
-    from onnxlet import inside
+    from onnxlet import inside, last_calls
     from onnxlet import session as sessions
 
-    inside.watch()
+    last_calls.watch()
     try:
         site.refer(np.float32([-1]), np.float32([1]))
         session = onnxlet.InferenceSession("m.onnx", providers=[CPU])

@@ -7,12 +7,12 @@ and its behaviour (weights in 22-bit fixed point, the horizontal pass first and 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..dtypes import Array
 from ..errors import InvalidInput
+from ..records import dataclass
 
 __all__ = ["METHODS", "resize"]
 

@@ -6,13 +6,13 @@ All trees and all rows walk down at once: one step compares [rows, trees] values
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..dtypes import Array
 from ..errors import InvalidModel
+from ..records import dataclass
 from .ml_scores import as_matrix, both_classes, labels_of, pick, post_transformed
 from .registry import op
 

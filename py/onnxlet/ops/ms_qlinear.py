@@ -7,12 +7,12 @@ Spec of all: https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOper
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..dtypes import Array
+from ..records import dataclass
 from .activations import LeakyRelu, Sigmoid, Softmax, Softmax_1
 from .joining import Concat
 from .ms_fused import channels_first

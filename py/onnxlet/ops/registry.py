@@ -23,10 +23,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..errors import UnsupportedOp
+from ..records import dataclass
 
 __all__ = ["Operator", "Table", "find", "op", "registered", "use"]
 

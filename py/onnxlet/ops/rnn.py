@@ -7,12 +7,12 @@ Sequences in a batch may have different lengths: beyond its length a sequence's 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..dtypes import Array
 from ..errors import InvalidInput
+from ..records import dataclass
 from .activations import sigmoid
 from .registry import op
 from .support import product, restore, wide

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..dtypes import Array
 from ..errors import InvalidInput
+from ..records import dataclass
 
 __all__ = ["Geometry", "both_pads", "patches"]
 

@@ -7,8 +7,8 @@ The core's own operators are everywhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from ..records import dataclass
 from .base import Executable, Provider, Value
 
 __all__ = [

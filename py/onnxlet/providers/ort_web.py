@@ -17,7 +17,6 @@ import numpy as np
 from ..dtypes import Array, DataType, Narrow, from_ort_type
 from ..errors import InvalidInput, InvalidModel, OnnxletError, ProviderError, Refused
 from ..options import ExecutionMode, GraphOptimizationLevel
-from ..partition import mentions
 from ..source import ModelSource
 from .base import Value
 
@@ -97,8 +96,12 @@ class WebProvider:
 
 def _has_half(source: ModelSource) -> bool:
     """Whether a model that is at hand has float16 in it; a recorded one was judged when the page chose its backend."""
+    if source.page_id:
+        return False
+    from ..partition import mentions
+
     try:
-        return not source.page_id and mentions(source.model(), DataType.FLOAT16)
+        return mentions(source.model(), DataType.FLOAT16)
     except InvalidModel:
         return False  # for the runtime to say
 

@@ -7,7 +7,6 @@ Toolbox (librosa's default); Kaldi's fbank. Parameters are named as librosa and 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from ..dtypes import Array
 from ..errors import InvalidInput
+from ..records import dataclass
 from ..values import Audio
 
 __all__ = ["LogMel", "Waveform", "features_from_config"]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from ..records import dataclass
 
 __all__ = ["Declared", "declare", "declared", "described"]
 

@@ -10,11 +10,12 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Annotated, Any
 
 from ..errors import InvalidInput
+from ..records import dataclass
 from ..source import caller_folder
 from ..values import Choice, Number
 

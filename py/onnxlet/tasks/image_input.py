@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from ..dtypes import Array, from_ort_type
 from ..errors import InvalidInput
 from ..media.codecs import MAX_PIXELS
+from ..records import dataclass
 from ..source import NodeArg
 from ..values import Image
 

@@ -6,12 +6,12 @@ centred by their mass in 28 x 28.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from ..dtypes import Array
+from ..records import dataclass
 from ..values import Image
 
 __all__ = ["InkInput"]

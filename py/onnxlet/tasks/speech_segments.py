@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..errors import InvalidInput
+from ..records import dataclass
 
 __all__ = ["FRAME", "SAMPLE_RATE_HZ", "Speech", "SpeechRules", "SpeechTracker"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..dtypes import Array, from_ort_type
 from ..errors import InvalidInput
+from ..records import dataclass
 from ..session import InferenceSession
 from ..values import Box, Image
 from .image_input import ImageInput

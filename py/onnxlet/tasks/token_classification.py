@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
 
 from ..dtypes import Array
 from ..errors import InvalidInput
+from ..records import dataclass
 from ..session import InferenceSession
 from ..tokenizer import Encoding, Tokenizer
 from ..values import Span, Spans

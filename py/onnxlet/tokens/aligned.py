@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from ..records import dataclass
 
 __all__ = ["Aligned", "Change", "Span"]
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..errors import InvalidInput
-from .definition import Definition
+
+if TYPE_CHECKING:
+    from .definition import Definition
 
 __all__ = ["Engine", "Pieces", "make", "use"]
 

@@ -6,10 +6,10 @@ It is the post-processor and the truncation of Hugging Face's tokenizers, versio
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..errors import InvalidInput
+from ..records import dataclass
 
 __all__ = ["Framing", "Part", "shares"]
 

@@ -1,9 +1,9 @@
 """Any file, as bytes."""
 
-from dataclasses import dataclass
 from typing import Self
 
 from ..media.source import Source, read
+from ..records import dataclass
 
 __all__ = ["File"]
 

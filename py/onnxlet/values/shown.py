@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from ..dtypes import Array
 from ..errors import InvalidInput
 from ..media.resize import resize
+from ..records import dataclass
 from .image import Image
 
 __all__ = ["Box", "Boxes", "Labels", "Mask"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from ..errors import InvalidInput
+from ..records import dataclass
 
 __all__ = ["Span", "Spans"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
@@ -109,6 +108,8 @@ class Table:
 
     def to_csv(self) -> str:
         """CSV text with a header, commas and CRLF line ends (RFC 4180)."""
+        import csv
+
         out = io.StringIO()
         writer = csv.writer(out)
         writer.writerow(self.columns)
@@ -140,6 +141,8 @@ def _decode(data: bytes, where: str) -> str:
 
 def _parse(text: str, where: str) -> list[tuple[int, list[str]]]:
     """(line, cells) of every row that is not empty."""
+    import csv
+
     delimiter = _delimiter(text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     rows = []
@@ -156,6 +159,8 @@ def _parse(text: str, where: str) -> list[tuple[int, list[str]]]:
 
 def _delimiter(text: str) -> str:
     """The delimiter with the most cells in rows of equal length, counted over the first rows."""
+    import csv
+
     best, best_score = ",", 0
     for delimiter in _DELIMITERS:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
