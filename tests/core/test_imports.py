@@ -79,7 +79,8 @@ assert said is None, said
     ours = {name.removeprefix("onnxlet.") for name in here if name.startswith("onnxlet.")}
     assert not (ours & LATER) - {"tasks"}
     assert {name for name in ours if name.startswith("tasks.")} == {
-        f"tasks.{name}" for name in ("image_classification", "image_input", "metadata", "scores", "steps")
+        f"tasks.{name}"
+        for name in ("declared", "image_classification", "image_input", "ink_input", "metadata", "scores", "steps")
     }
     assert not SLOW & here
 
