@@ -65,6 +65,7 @@ export class AppFiles {
   /** Whether a file of this group has to be there for the app to start. @param {string} group as site.json names it */
   needs(group) {
     const [kind = "", name = ""] = group.split(/:(.*)/s);
+    if (kind === "direct") return false; // without it, Python answers the first call too
     if (kind === "app") return name === this.#app.name;
     if (kind === "model") return Object.values(this.#app.models).includes(name);
     return true;

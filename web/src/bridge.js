@@ -12,6 +12,7 @@
 import { AtomicsClient } from "./atomics.js";
 import { AtomicsBridge, Bridge } from "./crossing.js";
 import { choose } from "./choose.js";
+import { Direct } from "./direct.js";
 import { Engine } from "./engine.js";
 
 /** @import { Assets } from "./assets.js" */
@@ -36,7 +37,7 @@ import { Engine } from "./engine.js";
 /**
  * Choose backends, start the downloads of ONNX Runtime Web and of the app's models, and say how Python can wait.
  * @param {BridgeOptions} options
- * @returns {Promise<Bridge | AtomicsBridge>}
+ * @returns {Promise<(Bridge | AtomicsBridge) & {direct: Direct | null}>} direct: what answers before Python is there
  */
 export async function createBridge({ site, root, app, backend = "auto", isolated = true, onProgress, assets, heap, demoted = [], runtimes }) {
   const entry = site.apps.find(({ name }) => name === app);
@@ -44,11 +45,12 @@ export async function createBridge({ site, root, app, backend = "auto", isolated
   const [plan, tokenizers] = await Promise.all([choose(site, entry, backend, isolated, demoted), loadTokenizers(entry)]);
   if (plan.waits === "atomics") {
     const client = await AtomicsClient.start({ site, root, isolated, files: plan.files, onProgress });
-    return Object.assign(new AtomicsBridge(plan, heap, client), { tokenizers });
+    return Object.assign(new AtomicsBridge(plan, heap, client), { tokenizers, direct: null });
   }
   const engine = new Engine(site, assets, isolated, runtimes);
   engine.prefetch(plan.files);
-  return Object.assign(new Bridge(plan, heap, engine), { tokenizers });
+  const direct = plan.waits === "none" ? null : new Direct({ site, app: entry, assets, engine, plan });
+  return Object.assign(new Bridge(plan, heap, engine), { tokenizers, direct });
 }
 
 /**

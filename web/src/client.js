@@ -15,7 +15,7 @@ import { Offline } from "./offline.js";
 import { foreign, takeSeat } from "./seats.js";
 import { learned } from "./transport.js";
 
-/** @import { AppError, Backend, BackendChoice, CallResult, ClientEvents, Edited, Failure, InsideAnswers, InsideQuestion, Interim, Progress, Ready, Site, WireValue, WorkerApi } from "./protocol.js" */
+/** @import { Answer, AppError, Backend, BackendChoice, CallResult, ClientEvents, Edited, Failure, InsideAnswers, InsideQuestion, Interim, Progress, Ready, Site, WireValue, WorkerApi } from "./protocol.js" */
 /** @import { Ended, Seat } from "./seats.js" */
 
 /** A start in which nothing at all happens for so long has failed: every byte and every stage resets it. */
@@ -251,6 +251,8 @@ export class Client {
    */
   async #call(fn, inputs, buffers, onInterim) {
     for (;;) {
+      const early = await this.#direct(fn, inputs, buffers);
+      if (early) return early;
       const ready = await this.start();
       if ("error" in ready) return ready;
       const running = /** @type {Seat} */ (this.#running);
@@ -277,6 +279,30 @@ export class Client {
       if (this.#running === running) this.#emit("status", { state: "ready", ready });
       return answer;
     }
+  }
+
+  /** Whether a call may be answered before the worker is ready. @param {string} fn */
+  answersEarly(fn) {
+    if (this.#ready || this.#edits) return false;
+    const app = this.#site.apps.find(({ name }) => name === this.#app);
+    return app?.functions.find(({ name }) => name === fn)?.direct !== undefined;
+  }
+
+  /**
+   * An answer before Python is there, where the build has folded the function and its site's own code runs.
+   * @param {string} fn
+   * @param {(WireValue | null)[]} inputs
+   * @param {Uint8Array[]} buffers
+   * @returns {Promise<Answer | null>} null: the call waits for Python
+   */
+  async #direct(fn, inputs, buffers) {
+    if (!this.answersEarly(fn)) return null;
+    const started = this.start();
+    const running = this.#running;
+    if (!running) return null;
+    const asked = running.api.direct(fn, inputs, buffers).catch(() => null);
+    const answer = await Promise.race([asked, running.ended.then(() => null), started.then(() => null)]);
+    return this.#running === running ? answer : null;
   }
 
   /** @param {Failure} failure with `broken`: what the next worker does without */

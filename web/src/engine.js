@@ -18,6 +18,22 @@ import { joined } from "./weights.js";
 /** More threads than this gain nothing on the models that fit a page. */
 const MAX_THREADS = 4;
 
+/**
+ * The options of a session that Python opens without any, as providers/ort_web.py writes them: by these a session that was
+ * made ahead is known.
+ */
+const DEFAULTS = {
+  graphOptimizationLevel: /** @type {const} */ ("all"),
+  enableCpuMemArena: true,
+  enableMemPattern: true,
+  executionMode: /** @type {const} */ ("sequential"),
+  logSeverityLevel: /** @type {const} */ (3),
+  logVerbosityLevel: 0,
+  freeDimensionOverrides: {},
+  enableProfiling: false,
+  extra: {},
+};
+
 /** @typedef {{id?: string, provider: Provider, options: Ort.InferenceSession.SessionOptions}} Spec */
 /** @typedef {Partial<Record<Provider, Runtime>>} Runtimes one of each in a worker */
 /** @typedef {{runtime: Runtime, made: Promise<Ort.InferenceSession>}} Made */
@@ -30,6 +46,8 @@ export class Engine {
   /** @type {Map<number, Made>} */
   #sessions = new Map();
   #count = 0;
+  /** Sessions that nobody has asked for yet, by what Python will ask. @type {Map<string, number>} */
+  #ahead = new Map();
   /** What each model loads, by id. @type {Record<string, Files>} */
   #files = {};
   /** Models on their way or at hand, in pieces, until somebody takes them. @type {Map<Variant, Promise<Uint8Array[]>>} */
@@ -77,6 +95,11 @@ export class Engine {
    * @returns {number} the session
    */
   create({ id = "", provider, options }, pieces) {
+    const ahead = pieces ? undefined : this.#ahead.get(keyOf(id, provider, options));
+    if (ahead !== undefined) {
+      this.#ahead.delete(keyOf(id, provider, options));
+      return ahead;
+    }
     const runtime = this.#runtime(provider);
     const model = pieces ?? this.#take(id, provider);
     const made = runtime.create(model, options);
@@ -85,6 +108,26 @@ export class Engine {
     });
     this.#sessions.set(++this.#count, { runtime, made });
     return this.#count;
+  }
+
+  /**
+   * Start making a session before Python is there to ask for it; the first one that asks with the options that Python has
+   * by default gets it.
+   * @param {string} id a model of the site's
+   * @param {Provider} provider
+   * @returns {number} the session
+   */
+  ahead(id, provider) {
+    const key = keyOf(id, provider, DEFAULTS);
+    const session = this.#ahead.get(key) ?? this.create({ id, provider, options: DEFAULTS }, null);
+    this.#ahead.set(key, session);
+    return session;
+  }
+
+  /** Release the sessions made ahead that nobody asked for. */
+  disown() {
+    for (const session of this.#ahead.values()) this.release(session);
+    this.#ahead.clear();
   }
 
   /**
@@ -167,6 +210,15 @@ export class Engine {
     if (!files) throw new OrtError("Refused", `the site was built without ONNX Runtime Web for ${order.join(" or ")}`);
     return new Runtime(files, this.#assets, provider, this.#threads);
   }
+}
+
+/**
+ * @param {string} id
+ * @param {Provider} provider
+ * @param {object} options
+ */
+function keyOf(id, provider, options) {
+  return JSON.stringify([id, provider, Object.entries(options).sort()]);
 }
 
 /**

@@ -15,7 +15,7 @@ import { tabs } from "./tabs.js";
 import { View } from "./view.js";
 import { language, named, t, translate } from "./words.js";
 
-/** @import { Backend, BackendChoice, ClientEvents, Edited, FunctionSchema, Site, SiteApp } from "./protocol.js" */
+/** @import { Backend, BackendChoice, CallResult, ClientEvents, Edited, FunctionSchema, Site, SiteApp } from "./protocol.js" */
 
 /** @type {{app: string, site: string, root: string}} */
 const config = JSON.parse(byId("onnxlet").textContent ?? "");
@@ -108,6 +108,9 @@ function begin(site, app) {
   const hooks = {
     say,
     ran: panel.ran.bind(panel),
+    answered(/** @type {CallResult} */ answer) {
+      if (!("error" in answer)) document.documentElement.dataset.answer ??= answer.direct ? "direct" : "python";
+    },
     restart(/** @type {BackendChoice | undefined} */ choice) {
       if (choice) panel.choose(choice);
       void client.restart(choice ? { backend: choice } : {});

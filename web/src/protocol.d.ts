@@ -98,8 +98,37 @@ export interface FunctionSchema {
   async: boolean;
   /** Run again at every change of an input; cameras and microphones stay open. */
   live?: boolean;
+  direct?: DirectFunction;
   inputs: (FormField & { name: string })[];
   outputs: FormField[];
+}
+
+/** A function that the build has folded into graphs, which answer before Python is there. */
+export interface DirectFunction {
+  /** Files: what makes the model's feeds, and what makes what is shown of its outputs. */
+  pre: string;
+  post?: string;
+  /** Id of the app's model that runs between them, and the outputs of it that are wanted. */
+  model: string;
+  fetches: string[];
+  /** In the form's order. */
+  inputs: DirectInput[];
+  outputs: DirectOutput[];
+}
+
+export interface DirectInput {
+  /** Of the graph's input. */
+  name: string;
+  kind: "pixels" | "number" | "choice";
+  /** Of "pixels": the most of them, and the longer side over the shorter; what is beyond is Python's. */
+  pixels?: number;
+  ratio?: number;
+}
+
+export interface DirectOutput {
+  kind: "labels" | "json";
+  label: string;
+  tensors: string[];
 }
 
 export interface Example {
@@ -209,6 +238,8 @@ export interface Answer {
   timing: Timing;
   /** As in Failure: the answer is right, made by what took over. */
   broken?: "webgpu";
+  /** Made before Python was there. */
+  direct?: boolean;
 }
 
 export type CallResult = Answer | Failure;
@@ -412,6 +443,8 @@ export interface WorkerApi {
   start(config: StartConfig, onProgress: (p: Progress) => void): Promise<Ready | Failure>;
   /** Before the answer come messages {interim: Interim} of the worker's own, in order: one for each value of a generator. */
   call(fn: string, inputs: (WireValue | null)[], buffers: Uint8Array[]): Promise<CallResult>;
+  /** An answer before Python is there; null where the call is Python's. It may be asked as soon as start() was called. */
+  direct(fn: string, inputs: (WireValue | null)[], buffers: Uint8Array[]): Promise<Answer | null>;
   /** Ends a generator at its next yield; its call answers Stopped. */
   stop(): void;
   inside<Q extends InsideQuestion>(what: Q, session?: number, name?: string): Promise<InsideAnswers[Q] | Failure>;

@@ -72,10 +72,10 @@ export class Result {
   }
 
   /** @param {Answer} answer @returns {string} what a screen reader hears */
-  show({ outputs, buffers, timing }) {
+  show({ outputs, buffers, timing, direct = false }) {
     this.#forget();
     this.#yields = 0;
-    return this.#draw(outputs, buffers, took(timing));
+    return this.#draw(outputs, buffers, took(timing, direct));
   }
 
   /** The run ended early: what it had so far stays. @returns {boolean} whether it had anything */
@@ -167,8 +167,9 @@ export class Result {
   }
 }
 
-/** @param {Timing} timing */
-function took({ runs, total_ms, run_ms }) {
+/** @param {Timing} timing @param {boolean} direct - whether Python was not there yet */
+function took({ runs, total_ms, run_ms }, direct) {
   const time = duration(total_ms);
+  if (direct) return t("took_direct", { time, run: duration(run_ms) });
   return runs > 0 ? t("took", { time, run: duration(run_ms) }) : t("took_simple", { time });
 }

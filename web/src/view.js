@@ -1,7 +1,8 @@
 /**
  * One function of an app on the page: its form, its examples, its result, and when it runs.
  *
- * A run uses what the form holds when it starts. While the model loads, a click waits; while a run goes on, a change waits
+ * A run uses what the form holds when it starts. While the model loads, a click waits, unless the build has folded the
+ * function into graphs that answer before Python is there; while a run goes on, a change waits
  * and only the latest counts. In a live app every change is a run, and cameras and microphones are asked about all the time.
  */
 
@@ -84,13 +85,18 @@ export class View {
     this.#waiting = false;
     const given = await this.#form.collect();
     if (!given) return this.#mark();
-    if (this.#running || this.#state !== "ready") {
+    if (this.#running || !this.#answers) {
       this.#waiting = true;
       if (this.#state === "failed") this.#hooks.restart();
       return this.#mark();
     }
     await this.#ask(given);
-    if (this.#waiting && this.#state === "ready") await this.run();
+    if (this.#waiting && this.#answers) await this.run();
+  }
+
+  /** Whether a call is answered: by Python, or before it is there. */
+  get #answers() {
+    return this.#state === "ready" || (this.#state === "starting" && this.#client.answersEarly(this.#schema.name));
   }
 
   /** @param {{inputs: (WireValue | null)[], buffers: Uint8Array[]}} given */
@@ -98,7 +104,7 @@ export class View {
     this.#running += 1;
     this.#result.begin(this.#isLive);
     this.#mark();
-    const patience = setTimeout(() => (this.#stop.hidden = false), PATIENCE_MS);
+    const patience = setTimeout(() => (this.#stop.hidden = this.#state === "starting"), PATIENCE_MS);
     const answer = await this.#client.call(this.#schema.name, inputs, buffers, (interim) => this.#result.grow(interim));
     clearTimeout(patience);
     this.#running -= 1;
@@ -133,6 +139,7 @@ export class View {
     else if (was === "failed" || this.#result.isEmpty) this.#result.empty(this.#state === "ready");
     this.#mark();
     if (state === "ready" && this.#waiting && !this.#running) void this.run();
+    if (was === "starting" && this.#running) setTimeout(() => (this.#stop.hidden &&= !this.#running), PATIENCE_MS);
   }
 
   /** @param {AppError} error - of the start or of a run */
@@ -225,8 +232,8 @@ export class View {
 
   /** Shows what is going on. */
   #mark() {
-    const loading = this.#waiting && !this.#running;
-    const running = this.#running > 0;
+    const running = this.#running > 0 && this.#state !== "starting";
+    const loading = !running && (this.#waiting || this.#running > 0);
     this.#runLabel.textContent = running ? t("working") : loading ? t("run_queued") : t("run");
     this.#run.classList.toggle("busy", running || loading);
     if (!running || this.#live.on) this.#stop.hidden = !this.#live.on;

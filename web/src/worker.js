@@ -18,7 +18,7 @@ import { learn } from "./transport.js";
 
 /** @import { PyProxy } from "pyodide/ffi" */
 /** @import { Runtimes } from "./engine.js" */
-/** @import { CallResult, Failure, InsideQuestion, Interim, Progress, Ready, SiteApp, StartConfig, Status, WireValue } from "./protocol.js" */
+/** @import { Answer, CallResult, Failure, InsideQuestion, Interim, Progress, Ready, SiteApp, StartConfig, Status, WireValue } from "./protocol.js" */
 
 /** Progress that a person can see; more of it would only cost the thread time. */
 const PROGRESS_EVERY_MS = 50;
@@ -82,6 +82,8 @@ class Seat {
   #port;
   /** @type {Promise<Ready | Failure> | undefined} */
   #starting;
+  /** @type {ReturnType<typeof createBridge> | undefined} */
+  #bridging;
 
   /** @param {Comlink.Endpoint} port where it is asked */
   constructor(port) {
@@ -118,7 +120,7 @@ class Seat {
       this.#folder = common.folder(app.name);
       const files = new AppFiles(site, app, assets, python, this.#folder);
       const booting = python.boot();
-      const bridging = createBridge({ ...config, assets, runtimes, onProgress: report, heap: () => python.heap });
+      const bridging = (this.#bridging = createBridge({ ...config, assets, runtimes, onProgress: report, heap: () => python.heap }));
       bridging.catch(() => {}); // awaited below, after Python
       const pyodide = await booting;
       step("python");
@@ -135,6 +137,7 @@ class Seat {
       step("app");
       await assets.settled((group) => files.needs(group)); // a model that cannot be had is told now, not by the first call
       files.pictures().catch(() => {}); // a call that needs it tries again, and tells
+      bridge.direct?.close();
       report({ stage: "ready" }, true);
       return { ...(await this.status()), load_ms: step("ready"), steps, files: assets.used };
     } catch (error) {
@@ -170,6 +173,18 @@ class Seat {
     } catch (error) {
       return failure(error);
     }
+  }
+
+  /**
+   * An answer before Python is there, from graphs that the build has folded the function into.
+   * @param {string} fn
+   * @param {(WireValue | null)[]} inputs
+   * @param {Uint8Array[]} buffers
+   * @returns {Promise<Answer | null>} null: this call is Python's; never rejects
+   */
+  async direct(fn, inputs, buffers) {
+    const bridge = await this.#bridging?.catch(() => null);
+    return bridge?.direct?.answer(fn, inputs, buffers) ?? null;
   }
 
   /**

@@ -18,6 +18,9 @@ def draw_strokes(width: int, height: int, strokes: Iterable[tuple[float, Array]]
         strokes: (size, points): the line's width in pixels, and [N, 2] x, y in pixels, pixel (0, 0) being the
             square from 0 to 1. One point is a dot. Points may lie outside.
         ink, paper: grey levels.
+
+    Every operation is one that IEEE 754 defines to the bit: web/src/direct/strokes.js does the same before Python is there.
+
     Returns: uint8 [height, width].
     """
     coverage = np.zeros((height, width), np.float32)
@@ -39,6 +42,7 @@ def _segment(coverage: Array, start: Array, end: Array, radius: float) -> None:
     dx, dy = end - start
     length2 = dx * dx + dy * dy
     along = ((x * dx + y * dy) / length2).clip(0, 1) if length2 else 0.0
-    distance = np.hypot(x - along * dx, y - along * dy)
+    off_x, off_y = x - along * dx, y - along * dy
+    distance = np.sqrt(off_x * off_x + off_y * off_y)
     box = coverage[y0:y1, x0:x1]
     np.maximum(box, (radius + 0.5 - distance).clip(0, 1), out=box)

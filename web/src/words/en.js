@@ -28,6 +28,7 @@ export const en = {
   working: "Working…",
   done: "Result: {summary}",
   took: "{time} in total, {run} of it in the model",
+  took_direct: "{time} in total, {run} of it in the model; answered before Python was up",
   took_simple: "{time} in total",
   live_on: "Live. The result follows the input.",
   live_off: "No longer live.",

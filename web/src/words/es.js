@@ -26,6 +26,7 @@ export const es = {
   working: "Calculando…",
   done: "Resultado: {summary}",
   took: "{time} en total, {run} en el modelo",
+  took_direct: "{time} en total, {run} en el modelo; respondido antes de que Python arrancara",
   took_simple: "{time} en total",
   live_on: "En directo. El resultado sigue a la entrada.",
   live_off: "Ya no está en directo.",
