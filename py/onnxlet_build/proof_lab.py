@@ -39,9 +39,14 @@ class Adapter:
 
 
 class Lab:
-    """A browser, and the site under two servers: one that isolates its pages, for threads, and one that does not."""
+    """A browser, and the site under two servers: one that isolates its pages, for threads, and one that does not.
 
-    def __init__(self, site: Path, chromium: Path) -> None:
+    Args:
+        page: what is opened of the site; by default its first page, which has proof.js in it.
+    """
+
+    def __init__(self, site: Path, chromium: Path, page: str = "") -> None:
+        self._page = page
         self._site = site
         self._chromium = chromium
         self._browser: Browser | None = None
@@ -64,14 +69,14 @@ class Lab:
 
     @asynccontextmanager
     async def page(self, *, isolated: bool) -> AsyncIterator["Page"]:
-        """A page of a fresh profile with proof.js in it. A browser that was harmed is closed with it."""
+        """A page of a fresh profile. A browser that was harmed is closed with it."""
         from playwright.async_api import Error
 
         try:
             started = await self._started()
             context = await started.new_context(service_workers="block")
             page = await context.new_page()
-            await page.goto(self._addresses[isolated])
+            await page.goto(self._addresses[isolated] + self._page)
         except Error as error:
             await self._close()
             raise Fault(_words(error)) from error

@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from onnxlet.errors import BuildError
 from . import paths
 from .apps import Wanted, flag, keep, name_of, refuse_changed, write_app
 from .browser import version_of
-from .folding import Direct
+from .folding import Direct, differing
 from .inspect_app import Inspected, inspect_app
 from .manifest import CLOUDFLARE_LIMIT_BYTES, Tree, safe_names
 from .packages import Package, forget_resolved, resolve
@@ -91,16 +91,41 @@ def build_site(
         files = [written.get(path, path) for path in apps]
         inspected = [inspect_app(app, scratch / f"app{i}", report, runtime) for i, app in enumerate(files)]
         studies = _studies(inspected, options.settings, scratch, report, executor, runtime, refresh=refresh)
-        folder = scratch / "site"
-        folder.mkdir()
-        tree = Tree(folder, CLOUDFLARE_LIMIT_BYTES if options.host == "cloudflare" else None)
-        site = _write(tree, inspected, studies, options, runtime, report)
+        for folder in (scratch / "site", scratch / "without"):
+            folder.mkdir()
+            tree = Tree(folder, CLOUDFLARE_LIMIT_BYTES if options.host == "cloudflare" else None)
+            site = _write(tree, inspected, studies, options, runtime, report)
+            if not _deny(inspected, site, folder, options.settings.chromium, report):
+                break
         rows = summarize(site, folder, report)
         found = tuple(studies.values())
-        write_report(tree, found, rows, _context(site, options, found))
+        context = replace(_context(site, options, found), direct=_told(inspected, site))
+        write_report(tree, found, rows, context)
         _swap(folder, out, scratch / "old")
         kept = tuple(keep(app, _kept(out)) for app in written.values())
     return Built(site, rows, found, kept)
+
+
+def _deny(
+    inspected: Sequence[Inspected], site: Mapping[str, Any], folder: Path, chromium: Path | None, report: Reporter
+) -> bool:
+    """Let functions wait for Python that answer otherwise before it is there. Returns: whether any does."""
+    wrong = differing(folder, site, chromium, report) if chromium else {}
+    for entry, app in zip(site["apps"], inspected, strict=True):
+        for function in app.direct:
+            if why := wrong.get((entry["name"], function)):
+                app.direct[function] = Direct(waits=why)
+                report.warn(f"{app.name}: {function} waits for Python: {why}")
+    return bool(wrong)
+
+
+def _told(inspected: Sequence[Inspected], site: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+    """For the report: which of the functions that are tasks answer before Python is there."""
+    return tuple(
+        {"app": e["name"], "function": name, "waits": f.waits, "samples": f.samples, "max_abs": f.max_abs}
+        for e, app in zip(site["apps"], inspected, strict=True)
+        for name, f in app.direct.items()
+    )
 
 
 def _models(apps: Sequence[Path]) -> list[tuple[int, Path]]:

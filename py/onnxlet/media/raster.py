@@ -13,14 +13,12 @@ def draw_strokes(width: int, height: int, strokes: Iterable[tuple[float, Array]]
     """Draw polylines with round caps and joins, antialiased.
 
     A pixel's coverage is the distance from its centre to the line, over one pixel's width; crossings do not add up.
+    IEEE 754 defines every operation to the bit: web/src/direct/strokes.js does the same before Python is there.
 
     Args:
         strokes: (size, points): the line's width in pixels, and [N, 2] x, y in pixels, pixel (0, 0) being the
             square from 0 to 1. One point is a dot. Points may lie outside.
         ink, paper: grey levels.
-
-    Every operation is one that IEEE 754 defines to the bit: web/src/direct/strokes.js does the same before Python is there.
-
     Returns: uint8 [height, width].
     """
     coverage = np.zeros((height, width), np.float32)

@@ -7,7 +7,8 @@ are shipped or held twice. `prove` compares the chain with the Python function; 
 
 from .files import Direct, fold_app
 from .folded import Folded, Unfoldable
+from .in_browser import differing
 from .proof import TOLERANCE, Proof, prove
 from .tasks import fold
 
-__all__ = ["TOLERANCE", "Direct", "Folded", "Proof", "Unfoldable", "fold", "fold_app", "prove"]
+__all__ = ["TOLERANCE", "Direct", "Folded", "Proof", "Unfoldable", "differing", "fold", "fold_app", "prove"]

@@ -10,6 +10,7 @@ report.json, whose keys stay as they are within one `format`; numbers that JSON 
                  "verdict": sentences,
                  "candidates": [Candidate's fields, `path` being the file's name, and "times_smaller"],
                  "proofs": [Proof's fields, and "refused", "cold_times_faster", "warm_times_faster"]}],
+     "direct": [{"app", "function", "waits": why it waits for Python, or "", "samples", "max_abs"}], tasks only,
      "downloads": [{"group", "files", "bytes", "brotli_bytes"}] or null}
 
 A proof's "refused" says why the variant is not offered there, "" where it may be.
@@ -77,6 +78,7 @@ class Context:
         machine: operating system, processors.
         browser: what proved the variants, with its version; "" where none did.
         adapter: the browser's graphics adapter; "" where it had none.
+        direct: of each function that is a task, whether it answers before Python is there.
     """
 
     title: str = ""
@@ -86,6 +88,7 @@ class Context:
     machine: str = ""
     browser: str = ""
     adapter: str = ""
+    direct: tuple[Mapping[str, Any], ...] = ()
 
     @classmethod
     def here(
@@ -199,8 +202,9 @@ def document(
     whole = {
         "format": 1,
         "proven": proven,
-        "context": asdict(context),
+        "context": {name: value for name, value in asdict(context).items() if name != "direct"},
         "models": models,
+        "direct": context.direct,
         "downloads": downloads,
     }
     plain: dict[str, Any] = _plain(whole)

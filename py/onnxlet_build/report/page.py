@@ -45,7 +45,7 @@ def page(
         "alarm": _alarm(studies),
         "verdicts": join(_verdict(i, study, said, len(pairs) > 1) for i, (study, said) in enumerate(pairs)),
         "models": join(_model(i, study) for i, study in enumerate(studies)),
-        "downloads": _downloads(rows),
+        "downloads": join([_direct(context), _downloads(rows)]),
         "versions": _versions(context),
         "commands": _commands(context),
     }
@@ -155,6 +155,24 @@ def _model(number: int, study: Study) -> Markup:
     app = f" in {study.app}" if study.app else ""
     heading = el("h2", code(study.name, 0), el("span", app, class_="fine"), id=f"model-{number}")
     return el("article", heading, sections.origin(study), [make(study) for make in _PARTS], class_="model")
+
+
+def _direct(context: Context) -> Markup:
+    """Which tasks answer before Python is there."""
+    if not context.direct:
+        return Markup()
+    rows: list[list[Child]] = [
+        [
+            f"{one['app']}: {one['function']}",
+            f"no: {one['waits']}"
+            if one["waits"]
+            else f"yes, equal to Python on {numbers.count(one['samples'], 'input')}",
+        ]
+        for one in context.direct
+    ]
+    listed = table("Answers before Python", [Column("Function", head=True), Column("Before Python is there")], rows)
+    note = "A first visit's answer then comes from graphs that the build has made of the task and compared with it."
+    return el("section", el("h2", "Answers before Python"), el("p", note, class_="fine"), listed, class_="part")
 
 
 def _downloads(rows: Sequence[Row] | None) -> Markup:

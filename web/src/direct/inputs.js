@@ -37,7 +37,7 @@ function bytes(array) {
 
 /** @param {FormField} field @param {WireValue | null} wire */
 function given(field, wire) {
-  if (wire) return wire.value;
+  if (wire !== null) return wire.value;
   if (field.required) throw new Odd("nothing given");
   return field.default;
 }

@@ -46,8 +46,12 @@ function numberText(tensor) {
  * @param {number} number
  */
 export function shortest(number) {
+  if (number === 0) return number; // -0 too
+  const [exact, exponent] = number.toExponential(60).split("e"); // no float32 that halves a digit has more
   for (let digits = 1; digits < 9; digits += 1) {
-    const rounded = Number(number.toPrecision(digits));
+    const cut = exact.slice(0, exact.indexOf(".") + digits);
+    const halved = /[02468]\.?$/.test(cut) && /^\.?50*$/.test(exact.slice(cut.length)); // to the even digit, as numpy does
+    const rounded = Number(halved ? `${cut}e${exponent}` : number.toPrecision(digits));
     if (Math.fround(rounded) === number) return rounded;
   }
   return Number(number.toPrecision(9));
