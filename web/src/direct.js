@@ -38,6 +38,7 @@ export class Direct {
       const { direct } = schema;
       // The builds with WebGPU lack the kernels for float64 and for texts that the graphs around the model need.
       if (!direct || this.#plan.files[direct.model]?.backend !== "wasm") continue;
+      if (site.models[direct.model].faults?.CPUExecutionProvider) continue; // parts of it run in Python
       const chain = this.#open(direct);
       chain.catch(() => {}); // answer() meets the failure
       this.#functions.set(schema.name, { schema, direct, chain });
