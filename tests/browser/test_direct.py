@@ -1,7 +1,10 @@
 """Tasks answer before Python is there, and say what Python says later; what is odd or broken waits for Python."""
 
 import base64
+import hashlib
 import io
+import json
+import shutil
 import struct
 import zlib
 from collections.abc import Callable
@@ -9,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from PIL import Image as PillowImage
 from playwright.sync_api import Browser, Page, expect
@@ -17,7 +21,10 @@ from onnxlet import Image, SessionOptions
 from onnxlet.media.raster import draw_strokes
 from onnxlet.providers import ort_web
 from onnxlet.values.json_text import to_text
-from tests.browser.conftest import ROOT
+from onnxlet_build.browser import find
+from onnxlet_build.folding import differing
+from onnxlet_build.progress import Reporter
+from tests.browser.conftest import ROOT, chromium
 from tests.browser.driver import Visit, assert_same
 from tests.browser.server import Host
 from tests.browser.visitor import visiting
@@ -153,6 +160,29 @@ def test_edited_code_and_webgpu_answer_through_python(visit: Callable[..., Visit
     assert answers["ready"]["backend"] == "webgpu"
     assert "direct" not in answers["early"][0]
     assert answers["early"][0]["outputs"][0]["items"][0]["label"] == "7"
+
+
+def test_the_build_notices_in_chromium_what_says_something_else(demo: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "site"
+    shutil.copytree(demo, folder)
+    site = json.loads((folder / "site.json").read_bytes())
+    (function,) = next(app for app in site["apps"] if app["name"] == "digits")["functions"]
+    graph = onnx.load(folder / function["direct"]["post"])
+    names = next(one for one in graph.graph.initializer if one.data_type == onnx.TensorProto.STRING)
+    names.string_data[:] = list(names.string_data)[::-1]
+    data = graph.SerializeToString()
+    entry = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest(), "group": "direct:digits"}
+    path = chromium()
+    browser = find(Path(path) if path else None)
+    assert browser
+    assert differing(folder, site, browser, Reporter(quiet=True)) == {}
+    (folder / "assets" / "wrong.onnx").write_bytes(data)
+    function["direct"]["post"] = "assets/wrong.onnx"
+    site["files"]["assets/wrong.onnx"] = entry
+    (folder / "site.json").write_text(json.dumps(site))
+    wrong = differing(folder, site, browser, Reporter(quiet=True))
+    assert list(wrong) == [("digits", "classify")]
+    assert "is not Python's" in wrong["digits", "classify"]
 
 
 # ------------------------------------------------------------------------------------------- parts, module by module
