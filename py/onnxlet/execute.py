@@ -80,6 +80,7 @@ class Step:
     captures: frozenset[str]
     call: Callable[[list[Value], Mapping[str, Value], Run], Sequence[Value]]
     repeatable: bool = False  # gives the same for the same inputs
+    since: int = 0  # the operator's version; 0 for a function
 
     @property
     def uses(self) -> set[str]:
@@ -352,7 +353,7 @@ def _compile_operator(
         return tuple(map(_value, result)) if isinstance(result, tuple) else (_value(result),)
 
     repeatable = not graphs and domain in _OURS and node.op_type not in _RANDOM
-    return Step(node, index, captures, call, repeatable)
+    return Step(node, index, captures, call, repeatable, operator.since)
 
 
 def _check_signature(operator: Operator, node: Node, attributes: Mapping[str, Attribute]) -> None:

@@ -13,6 +13,7 @@ from .base import Executable, Provider, Value
 
 __all__ = [
     "CPU",
+    "KERNELS",
     "NUMPY",
     "WEBGPU",
     "Executable",
@@ -27,6 +28,7 @@ __all__ = [
 
 WEBGPU = "WebGpuExecutionProvider"
 CPU = "CPUExecutionProvider"
+KERNELS = "KernelExecutionProvider"
 NUMPY = "NumpyExecutionProvider"
 
 
@@ -34,6 +36,12 @@ def _native() -> Provider:
     from .ort_native import NativeProvider
 
     return NativeProvider()
+
+
+def _kernels() -> Provider:
+    from .kernels import KernelProvider
+
+    return KernelProvider()
 
 
 def _reference() -> Provider:
@@ -50,7 +58,7 @@ class Offered:
     made: Mapping[str, Provider]
 
 
-_makers: dict[str, Callable[[], Provider]] = {CPU: _native, NUMPY: _reference}
+_makers: dict[str, Callable[[], Provider]] = {CPU: _native, KERNELS: _kernels, NUMPY: _reference}
 _made: dict[str, Provider] = {}
 
 
