@@ -12,6 +12,7 @@ import pytest
 import onnxlet
 from onnxlet import host, places, providers, session, source
 from onnxlet.ops import registry
+from onnxlet.tokens import engines
 
 APP = """
 from pathlib import Path
@@ -49,6 +50,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Whatever a test enters is left behind, and the interpreter is as it was."""
     monkeypatch.chdir(Path.cwd())
     monkeypatch.setattr(host, "_waiter", lambda: None)
+    monkeypatch.setattr(engines, "make", engines.make)
     before = (list(sys.path), providers.use(None), list(session.observers), registry.use({}), source.use_recorded(None))
     modules = {name for name in sys.modules if name.startswith("onnxruntime")}
     others = session.sessions.copy()  # weak, as they were

@@ -208,7 +208,11 @@ def test_external_data_is_found_beside_the_model(tmp_path: Path, monkeypatch: py
 
 
 def test_the_first_available_provider_runs_the_model_and_the_others_are_named() -> None:
-    assert onnxlet.get_available_providers() == ["CPUExecutionProvider", "NumpyExecutionProvider"]
+    available = onnxlet.get_available_providers()
+    assert [name for name in available if name != "KernelExecutionProvider"] == [  # that one may be installed
+        "CPUExecutionProvider",
+        "NumpyExecutionProvider",
+    ]
     assert onnxlet.get_device() == "CPU"
     session = onnxlet.InferenceSession(mlp())
     assert session.get_providers() == ["CPUExecutionProvider"]
