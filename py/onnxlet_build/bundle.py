@@ -1,4 +1,4 @@
-"""The page's modules joined into few files by esbuild: a slow network pays a round trip for each level of imports.
+"""The page's modules and styles joined by esbuild: a slow network pays a round trip for each level of imports.
 
 What is imported with ``import()`` stays apart and lazy. Results are cached by the contents of everything that goes in.
 """
@@ -29,6 +29,7 @@ ENTRIES = (
     ("worker.js",),
     ("ort-worker.js",),
     ("gpu.js",),
+    ("styles/page.css",),
 )
 _FLAGS = (
     "--bundle",
@@ -64,7 +65,7 @@ def bundle(modules: Mapping[str, Path], report: Reporter) -> Bundle | None:
     """Join modules that import each other by relative addresses.
 
     Args:
-        modules: by path; the entries are among them. An entry and what it shares with others may use
+        modules: by path, and style sheets; the entries are among them. An entry and what it shares with others may use
             ``import.meta.url`` as a module in the top folder does.
     Returns: None where Node or esbuild is missing: the page then ships its modules as they are.
     Raises: BuildError: esbuild failed.

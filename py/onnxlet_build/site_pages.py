@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import paths
+from .early import early_files
 from .headers import headers_file, policy
 from .manifest import Tree, safe_json
 from .report import style_hash
@@ -23,7 +24,7 @@ _MODULES = {"app.html": "page.js", "gallery.html": "gallery.js"}
 
 def read_templates() -> dict[str, str]:
     """What lies in a site's root, before anything is filled in, by name."""
-    names = ("app.html", "gallery.html", "sw.js", "onnxlet.js")
+    names = ("app.html", "gallery.html", "early.js", "sw.js", "onnxlet.js")
     files = [*(paths.WEB / name for name in names), paths.TYPES]
     return {file.name: file.read_text(encoding="utf-8") for file in files if file.is_file()}
 
@@ -39,10 +40,11 @@ def write_pages(tree: Tree, site: Mapping[str, Any], templates: Mapping[str, str
     manifest = f"site.{site['build']['id'][:8]}.json"
     hashes: set[str] = set()
 
-    def page(name: str, template: str, heading: str, description: str, config: Mapping[str, str]) -> None:
+    def page(name: str, template: str, heading: str, description: str, config: Mapping[str, Any]) -> None:
+        text = _fill(templates[template], {"early": templates.get("early.js", "").strip()})
         inline = tuple(
             base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-            for script in _INLINE_SCRIPT.findall(templates[template])
+            for script in _INLINE_SCRIPT.findall(text)
         )
         hashes.update(inline)
         values = {
@@ -53,10 +55,16 @@ def write_pages(tree: Tree, site: Mapping[str, Any], templates: Mapping[str, str
             "preloads": _preloads(web, _MODULES[template]),
             "config": safe_json({**config, "site": manifest, "root": "./"}),
         }
-        tree.page(name, _fill(templates[template], values))
+        tree.page(name, _fill(text, values))
 
     for app in site["apps"]:
-        page(app["page"], "app.html", app["title"], app["description"], {"app": app["name"]})
+        page(
+            app["page"],
+            "app.html",
+            app["title"],
+            app["description"],
+            {"app": app["name"], "early": early_files(site, app, web.folder)},
+        )
     if len(site["apps"]) > 1:
         titles = ", ".join(app["title"] for app in site["apps"])
         page("index.html", "gallery.html", title, titles, {})

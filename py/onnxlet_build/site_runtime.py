@@ -132,7 +132,7 @@ def write_web(tree: Tree, runtime: Runtime, report: Reporter, *, tokenizers: boo
     Args:
         tokenizers: whether any app makes a Tokenizer.
     """
-    root = [paths.WEB / name for name in ("sw.js", "onnxlet.js")]
+    root = [paths.WEB / name for name in ("early.js", "sw.js", "onnxlet.js")]
     sources = {
         path.relative_to(paths.WEB).as_posix(): path
         for path in sorted(paths.WEB.rglob("*"))
@@ -149,7 +149,8 @@ def write_web(tree: Tree, runtime: Runtime, report: Reporter, *, tokenizers: boo
         )
     modules = {path: source for path, source in sources.items() if not _apart(path)}
     modules["vendor/comlink.js"] = runtime.npm_file("comlink", next(iter(runtime.pins["comlink"]["files"])))
-    bundled = bundle(modules, report)
+    styles = {path: source for path, source in sources.items() if path.endswith(".css")}
+    bundled = bundle(modules | styles, report)
     contents |= {path: text.encode() for path, text in bundled.files.items()} if bundled else modules
     return Web(tree.folder("web", contents, "page"), bundled.imports if bundled else {})
 

@@ -117,7 +117,7 @@ def say(visitor: Visitor, *lines: str) -> str:
 
 
 def test_a_first_visit_fetches_nothing_of_what_stands_behind_the_tabs(scaling: Visitor):
-    behind = re.compile(r"/editor\.|/netron\.|/panels/|styles/(python|model)\.css")
+    behind = re.compile(r"/editor\.|/netron\.|/(model|python)-\w+\.js|styles/(python|model)\.css")
     assert [url for url in scaling.early if behind.search(url)] == []  # type: ignore[attr-defined]
 
 

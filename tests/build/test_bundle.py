@@ -24,7 +24,8 @@ def made() -> Bundle:
 
 
 def _modules() -> dict[str, Path]:
-    modules = {path.relative_to(paths.WEB).as_posix(): path for path in paths.WEB.rglob("*.js")}
+    sources = [*paths.WEB.rglob("*.js"), *paths.WEB.rglob("*.css")]
+    modules = {path.relative_to(paths.WEB).as_posix(): path for path in sources}
     return modules | {"vendor/comlink.js": paths.node_modules("comlink") / "dist/esm/comlink.min.mjs"}
 
 

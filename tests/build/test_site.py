@@ -82,7 +82,11 @@ def test_a_page_names_no_other_origin_and_no_placeholder_is_left(built: tuple[Pa
     assert not re.findall(r"""(?:src|href)=["'](?:https?:)?//""", page)
     assert "<title>A &lt;b&gt; &amp; &quot;c&quot; &lt;/script&gt;</title>" in page
     config = json.loads(re.search(r'id="onnxlet">(.*?)</script>', page)[1])  # type: ignore[index]
+    early = config.pop("early")
     assert config == {"app": "demo", "site": f"site.{site['build']['id'][:8]}.json", "root": "./"}
+    parts = [path for part in (early["python"], early["ort"]) for kind in part.values() for path in kind]
+    assert {early["worker"], *parts} <= site["files"].keys()
+    assert site["models"][site["apps"][0]["models"]["add1.onnx"]]["variants"][0]["parts"][0] in parts
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]  # type: ignore[index]
     assert "default-src &#x27;none&#x27;" in policy
     assert "&#x27;unsafe-eval&#x27;" not in policy

@@ -2,14 +2,12 @@
  * What one app brings into Python: its own files in a folder, its packages, and its models where Python cannot wait for them.
  */
 
-import { variantFor } from "./variants.js";
-
+/** @import { Bridge } from "./crossing.js" */
 /** @import { Assets } from "./assets.js" */
-/** @import { Site, SiteApp } from "./protocol.js" */
+/** @import { SiteApp } from "./protocol.js" */
 /** @import { Python } from "./pyodide-boot.js" */
 
 export class AppFiles {
-  #site;
   #app;
   #assets;
   #python;
@@ -20,14 +18,12 @@ export class AppFiles {
 
   /**
    * The downloads begin here.
-   * @param {Site} site
    * @param {SiteApp} app
    * @param {Assets} assets
    * @param {Python} python
    * @param {string} folder where they will lie
    */
-  constructor(site, app, assets, python, folder) {
-    this.#site = site;
+  constructor(app, assets, python, folder) {
     this.#app = app;
     this.#assets = assets;
     this.#python = python;
@@ -43,23 +39,30 @@ export class AppFiles {
     if (eager.length) await this.#python.load(eager);
   }
 
-  /** Lay the app's models beside its files: where Python cannot wait, they have to be there before it asks. */
-  async keepModels() {
+  /**
+   * Lay the app's models beside its files: where Python cannot wait, they have to be there before it asks.
+   * @param {Bridge} bridge which has begun to load them
+   */
+  async keepModels(bridge) {
     const models = Object.entries(this.#app.models).map(async ([name, id]) => {
-      const model = this.#site.models[id];
-      const variant = model && (variantFor(model, "python") ?? model.variants[0]);
-      return variant ? [{ name, data: await this.#assets.model(variant) }] : [];
+      const { error, data } = await bridge.bytes(id);
+      if (!data) throw new Error(error);
+      return { name, data };
     });
-    this.#python.write(this.folder, (await Promise.all(models)).flat());
+    this.#python.write(this.folder, await Promise.all(models));
   }
 
   /** The package that decodes pictures: in the background after the start, or when the first picture comes. */
   pictures() {
     const names = this.#app.packages.filter((name) => this.#onlyForPictures(name));
-    if (!this.#pictures) this.#python.prefetch(names); // counted among the start's files at once
     this.#pictures ??= names.length ? this.#python.load(names) : Promise.resolve();
     this.#pictures.catch(() => (this.#pictures = undefined)); // a later call tries again
     return this.#pictures;
+  }
+
+  /** Download it: it counts among the start's files. */
+  fetchPictures() {
+    this.#python.prefetch(this.#app.packages.filter((name) => this.#onlyForPictures(name)));
   }
 
   /** Whether a file of this group has to be there for the app to start. @param {string} group as site.json names it */

@@ -9,7 +9,7 @@
 import { AssetError, download, words } from "./download.js";
 import { keep } from "./keep.js";
 
-/** @import { Site, Variant } from "./protocol.js" */
+/** @import { Handed, Site, Variant } from "./protocol.js" */
 
 /** Parts of a model that are on their way at once where they are joined. */
 const AHEAD = 3;
@@ -19,6 +19,9 @@ export class Assets {
   #root;
   #onProgress;
   #keeps;
+  #handed;
+  /** What the page had begun to fetch, by path, until it is taken. @type {Map<string, Promise<Handed | null> | undefined>} */
+  #given = new Map();
   /** @type {Map<string, Promise<Uint8Array<ArrayBuffer>>>} */
   #loading = new Map();
   /** @type {Map<string, Promise<WebAssembly.Module>>} */
@@ -35,12 +38,15 @@ export class Assets {
    * @param {string} root absolute URL, ending in "/"
    * @param {(loaded: number, total: number) => void} [onProgress] bytes, over every file asked for so far
    * @param {boolean} [keeps] files for the service worker, which would download them a second time
+   * @param {(path: string, onBytes: (received: number) => void) => Promise<Handed | null> | undefined} [handed] gives files that
+   *   somebody else fetches and checks: null where that failed, undefined where nobody does
    */
-  constructor(site, root, onProgress = () => {}, keeps = false) {
+  constructor(site, root, onProgress = () => {}, keeps = false, handed = () => undefined) {
     this.#site = site;
     this.#root = root;
     this.#onProgress = onProgress;
     this.#keeps = keeps;
+    this.#handed = handed;
   }
 
   /** Every file that was asked for so far, as site.json names them. */
@@ -130,7 +136,7 @@ export class Assets {
   wasm(path) {
     let compiling = this.#compiling.get(path);
     if (!compiling) {
-      compiling = this.bytes(path).then((bytes) => WebAssembly.compile(bytes));
+      compiling = this.#compile(path);
       compiling.catch(() => this.#compiling.delete(path));
       this.#compiling.set(path, compiling);
     }
@@ -181,13 +187,40 @@ export class Assets {
   }
 
   /** @param {string} path */
+  async #compile(path) {
+    const { bytes } = this.#expected(path);
+    const given = await this.#take(path);
+    if (!given || !("module" in given)) return WebAssembly.compile(await this.bytes(path));
+    this.#count(path, bytes, bytes);
+    return given.module;
+  }
+
+  /**
+   * What somebody else fetches.
+   * @param {string} path
+   */
+  #take(path) {
+    if (!this.#given.has(path)) {
+      const { bytes } = this.#expected(path);
+      this.#given.set(path, this.#handed(path, (received) => this.#count(path, received, bytes)));
+    }
+    return this.#given.get(path);
+  }
+
+  /** @param {string} path */
   async #load(path) {
     const expected = this.#expected(path);
     this.#count(path, 0, expected.bytes);
     const onBytes = (/** @type {number} */ n) => this.#count(path, n, expected.bytes);
+    const given = await this.#take(path);
+    if (given && "bytes" in given) {
+      this.#given.set(path, undefined);
+      onBytes(expected.bytes);
+      return given.bytes;
+    }
     const get = (/** @type {RequestInit} */ init) => download(this.url(path), path, expected, init, onBytes);
     try {
-      const { bytes, kept } = await get({}).catch((error) => {
+      const { bytes, kept } = await get(given === null ? { cache: "reload" } : {}).catch((error) => {
         if (error instanceof AssetError) return get({ cache: "reload" });
         throw error;
       });

@@ -11,6 +11,7 @@
  */
 
 import * as Comlink from "./vendor/comlink.js";
+import { mark } from "./marks.js";
 import { Offline } from "./offline.js";
 import { foreign, takeSeat } from "./seats.js";
 import { learned } from "./transport.js";
@@ -318,6 +319,7 @@ export class Client {
   /** @returns {Promise<Ready | Failure>} */
   async #begin() {
     const running = this.#spawn();
+    mark("client");
     this.#emit("status", { state: "starting" });
     let timer = 0;
     let over = false;

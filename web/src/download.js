@@ -40,6 +40,19 @@ export async function download(url, path, expected, init, onBytes) {
   const response = await fetchFile(url, expected, init).catch((error) => {
     throw new AssetError(path, `could not be fetched (${words(error)}): the network or the host is out of reach`);
   });
+  return receive(response, path, expected, onBytes);
+}
+
+/**
+ * Read a file's answer, and look at what came.
+ * @param {Response} response
+ * @param {string} path
+ * @param {SiteFile} expected
+ * @param {(received: number) => void} onBytes
+ * @returns {Promise<{bytes: Uint8Array<ArrayBuffer>, kept: boolean}>} kept: it came out of the service worker's cache
+ * @throws {AssetError}
+ */
+export async function receive(response, path, expected, onBytes) {
   if (!response.ok) throw new AssetError(path, `the host answered ${response.status} ${response.statusText}`.trimEnd());
   const bytes = await read(response, path, expected, onBytes);
   const fault = lookAt(path, bytes, expected, response);

@@ -7,6 +7,8 @@ import { about } from "./about.js";
 import { Client } from "./client.js";
 import { Demoted } from "./demoted.js";
 import { append, byId, h } from "./dom.js";
+import { goOn, handOver } from "./handover.js";
+import { mark } from "./marks.js";
 import { dismiss, notify, watchNetwork } from "./notices.js";
 import { panels } from "./panels.js";
 import { StatusPanel } from "./status.js";
@@ -36,6 +38,7 @@ document.addEventListener("paste", (event) => {
   if (file && take(file)) event.preventDefault();
 });
 
+mark("page");
 translate();
 watchNetwork();
 const problem = whyUnsupported();
@@ -46,7 +49,7 @@ async function open() {
   /** @type {Site} */
   let site;
   try {
-    const response = await fetch(new URL(config.site, root));
+    const response = await (goOn(root.href) ?? fetch(new URL(config.site, root)));
     if (!response.ok) throw new Error(`${config.site}: ${response.status} ${response.statusText}`);
     site = await response.json();
   } catch (error) {
@@ -54,8 +57,10 @@ async function open() {
   }
   const app = site.apps.find(({ name }) => name === config.app);
   if (!app) return refuse(t("no_site", { message: `${config.site} has no app "${config.app}"` }));
+  handOver(site, root.href);
   begin(site, app);
   furnish(site, app);
+  reached("form");
 }
 
 /** @param {Site} site @param {SiteApp} app */
@@ -95,7 +100,7 @@ function begin(site, app) {
     latest = event;
     panel.state(event);
     for (const view of views) view.state(event);
-    if (event.state === "ready") document.documentElement.dataset.ready = "";
+    if (event.state === "ready") reached("ready");
   });
   client.on("gone", ({ reason, restarting }) => {
     if (restarting) panel.choose(restarting);
@@ -109,7 +114,7 @@ function begin(site, app) {
     say,
     ran: panel.ran.bind(panel),
     answered(/** @type {CallResult} */ answer) {
-      if (!("error" in answer)) document.documentElement.dataset.answer ??= answer.direct ? "direct" : "python";
+      if (!("error" in answer)) reached("answer", answer.direct ? "direct" : "python");
     },
     restart(/** @type {BackendChoice | undefined} */ choice) {
       if (choice) panel.choose(choice);
@@ -197,6 +202,17 @@ function furnish(site, app) {
   const home = /** @type {HTMLAnchorElement} */ (byId("home"));
   home.hidden = site.apps.length < 2;
   home.href = new URL("index.html", root).href;
+}
+
+/**
+ * Say where it can be seen from outside that the page has come so far.
+ * @param {"form" | "ready" | "answer"} stage
+ * @param {string} [how]
+ */
+function reached(stage, how = "") {
+  if (stage in document.documentElement.dataset) return;
+  document.documentElement.dataset[stage] = how;
+  mark(stage);
 }
 
 /** @param {string} text - for screen readers */

@@ -295,7 +295,7 @@ export interface Status {
 
 export type Ready = Status & {
   load_ms: number;
-  /** When each step of the start ended, ms after it began: for `make bench` and for bug reports. */
+  /** When each stage of the worker's start ended, in ms since 1970 (marks.js): for `make bench` and for bug reports. */
   steps: Record<string, number>;
   /** The files that the start used, as site.json names them: what has to be there offline. */
   files: string[];
@@ -456,6 +456,54 @@ export interface WorkerApi {
   leave(): Promise<void>;
   /** Give another app of the site a seat of its own in the same worker; it is asked through the port, by this same API. */
   join(port: MessagePort): void;
+}
+
+// ---- what the page begins before there is anybody to ask for it (early.js, handover.js, handed.js) ---------------
+
+/** Paths as site.json names them. */
+export interface EarlyPart {
+  /** Files to compile. */
+  wasm: string[];
+  files: string[];
+  /** Modules of the worker's. */
+  imports: string[];
+}
+
+export interface EarlyConfig {
+  worker: string;
+  python: EarlyPart;
+  /** ONNX Runtime Web and the models, where the build knows which ones most visitors need. */
+  ort?: EarlyPart;
+}
+
+export interface Begun {
+  response: Promise<Response> | null;
+  compiles: boolean;
+  /** What comes of compiling it; null where bytes have to be looked at first. */
+  module: Promise<WebAssembly.Module | null> | null;
+}
+
+export interface Early {
+  /** Null once somebody has it. */
+  worker: Worker | null;
+  site: Promise<Response>;
+  files: Map<string, Begun>;
+  failed: boolean;
+}
+
+/** A file that was checked. */
+export type Handed = { module: WebAssembly.Module } | { bytes: Uint8Array<ArrayBuffer> };
+
+/** Messages to the worker that are not Comlink's. */
+export interface ToWorker {
+  early?:
+    | { expect: string[]; imports: string[] }
+    | { path: string; received: number }
+    | { path: string; file: Handed | null };
+}
+
+declare global {
+  var onnxletEarly: Early | undefined;
 }
 
 // ---- the client's events ---------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
  */
 
 import { gather } from "./gather.js";
+import { mark } from "./marks.js";
 import { unpack } from "./pack.js";
 
 /** @import { PyodideAPI } from "pyodide" */
@@ -69,6 +70,7 @@ export class Python {
     /** @type {Package[]} packages for which Python's own unpacking is needed */
     const packed = [];
     const folder = this.#assets.url(site.python.folder);
+    mark("modules");
     const printed = gather((_, text) => console.log(text.trimEnd()));
     const starting = loadPyodide({
       indexURL: folder,

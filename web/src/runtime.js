@@ -5,6 +5,7 @@
  * everything queues here. After a failed run on the GPU the next one never returns; so the first failure is the last run.
  */
 
+import { mark } from "./marks.js";
 import { printed } from "./printed.js";
 import { bytesOf, typed } from "./tensors.js";
 import { apart } from "./weights.js";
@@ -94,6 +95,7 @@ export class Runtime {
           ort.InferenceSession.create(graph, { ...options, externalData, executionProviders: [this.#provider] }),
         );
         this.#open++;
+        mark("session");
         await this.#watchDevice(ort);
         return session;
       } catch (error) {

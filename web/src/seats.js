@@ -7,6 +7,7 @@
 
 import * as Comlink from "./vendor/comlink.js";
 import { describeFailure } from "./download.js";
+import { earlyWorker } from "./handover.js";
 import { here } from "./here.js";
 
 /** @import { AppError, Failure, Interim, WorkerApi } from "./protocol.js" */
@@ -126,7 +127,7 @@ export function takeSeat(sharing) {
 
 /** A worker's script has to be of the page's own origin; a script that imports the site's is, where the host allows it (CORS). */
 function make() {
-  if (!foreign) return new Worker(SCRIPT, { type: "module", name: "onnxlet" });
+  if (!foreign) return earlyWorker() ?? new Worker(SCRIPT, { type: "module", name: "onnxlet" });
   const source = new Blob([`import ${JSON.stringify(SCRIPT.href)};`], { type: "text/javascript" });
   return new Worker(URL.createObjectURL(source), { type: "module", name: "onnxlet" });
 }

@@ -65,15 +65,16 @@ export function learn(root, kinds) {
  * @param {string} url
  * @param {SiteFile} expected `gz` is there when a .gz is worth it; `cache: "reload"` in `init` asks for the file itself
  * @param {RequestInit} [init]
+ * @param {Response} [begun] what the host answered already
  * @returns {Promise<Response>} its body is the file, decoded, and its type right for `compileStreaming` where that came as .gz
  */
-export async function fetchFile(url, expected, init = {}) {
+export async function fetchFile(url, expected, init = {}, begun) {
   const habits = habitsOf(url);
   const wanted = expected.gz !== undefined && init.cache !== "reload" && typeof DecompressionStream === "function";
-  if (!wanted || habits.incomplete) return network(url, init);
+  if (!wanted || habits.incomplete) return begun ?? network(url, init);
   const kind = url.slice(url.lastIndexOf(".") + 1);
-  if (!habits.sends(kind)) {
-    const response = await network(url, init);
+  if (begun || !habits.sends(kind)) {
+    const response = begun ?? (await network(url, init));
     if (!response.body || !isPlain(response, expected)) return response;
     habits.plain.add(kind);
     response.body.cancel().catch(() => {});

@@ -11,8 +11,11 @@ import * as Comlink from "./vendor/comlink.js";
 import { AppFiles } from "./app-files.js";
 import { Assets } from "./assets.js";
 import { createBridge } from "./bridge.js";
+import { Bridge } from "./crossing.js";
 import { gather } from "./gather.js";
+import { mark, marks } from "./marks.js";
 import { APP, Python } from "./pyodide-boot.js";
+import { handed } from "./handed.js";
 import { fetchThrough } from "./seam.js";
 import { learn } from "./transport.js";
 
@@ -22,12 +25,13 @@ import { learn } from "./transport.js";
 
 /** Progress that a person can see; more of it would only cost the thread time. */
 const PROGRESS_EVERY_MS = 50;
+/** What the first call may not need waits so long for it: it would hold the thread. */
+const UNHURRIED_MS = 400;
 /** Inputs that may hold an encoded picture, for which Python needs a decoder. */
 const PICTURES = new Set(["image", "drawing", "file"]);
 
-/** @typedef {Awaited<ReturnType<typeof createBridge>>} Bridge */
 /** @typedef {PyProxy & Record<string, any>} Host */
-/** @typedef {{files: AppFiles, bridge: Bridge, host: Host}} Session */
+/** @typedef {{files: AppFiles, bridge: Awaited<ReturnType<typeof createBridge>>, host: Host}} Session */
 
 /** What the apps of this worker share: files, Python, and each build of ONNX Runtime Web. */
 class Common {
@@ -47,7 +51,7 @@ class Common {
     const tell = (/** @type {number} */ loaded, /** @type {number} */ total) => {
       for (const report of this.reports) report({ loaded, total });
     };
-    this.assets = new Assets(site, root, tell, keeps);
+    this.assets = new Assets(site, root, tell, keeps, handed);
     this.python = new Python(site, this.assets, fetchThrough(this.assets));
   }
 
@@ -107,9 +111,6 @@ class Seat {
    */
   async #start(config, report) {
     const began = performance.now();
-    /** @type {Record<string, number>} */
-    const steps = {};
-    const step = (/** @type {string} */ name) => (steps[name] = Math.round(performance.now() - began));
     try {
       const { site } = config;
       const app = site.apps.find(({ name }) => name === config.app);
@@ -118,28 +119,31 @@ class Seat {
       const { assets, python, runtimes, reports } = common;
       reports.add(report);
       this.#folder = common.folder(app.name);
-      const files = new AppFiles(site, app, assets, python, this.#folder);
+      const files = new AppFiles(app, assets, python, this.#folder);
       const booting = python.boot();
       const bridging = (this.#bridging = createBridge({ ...config, assets, runtimes, onProgress: report, heap: () => python.heap }));
       bridging.catch(() => {}); // awaited below, after Python
       const pyodide = await booting;
-      step("python");
+      mark("python");
       await files.lay();
       const bridge = await bridging;
-      step("bridge");
+      mark("bridge");
       report({ stage: "app", detail: "" }, true);
       const host = /** @type {Host} */ (pyodide.pyimport("onnxlet.host"));
-      step("import");
+      mark("import");
       this.#session = { files, bridge, host };
-      if (bridge.waits === "none") await files.keepModels(); // it cannot wait for them later
+      if (bridge instanceof Bridge && bridge.waits === "none") await files.keepModels(bridge); // it cannot wait for them later
       const fault = await this.#begin(app);
       if (fault) return failure(JSON.parse(fault).error);
-      step("app");
+      mark("app");
       await assets.settled((group) => files.needs(group)); // a model that cannot be had is told now, not by the first call
-      files.pictures().catch(() => {}); // a call that needs it tries again, and tells
+      files.fetchPictures();
+      setTimeout(() => files.pictures().catch(() => {}), UNHURRIED_MS); // a call that needs it tries again, and tells
       bridge.direct?.close();
       report({ stage: "ready" }, true);
-      return { ...(await this.status()), load_ms: step("ready"), steps, files: assets.used };
+      const status = await this.status();
+      mark("ready");
+      return { ...status, load_ms: Math.round(performance.now() - began), steps: marks(), files: assets.used };
     } catch (error) {
       return failure(error);
     } // `report` stays until the app leaves: files that are loaded later report to it too
@@ -331,3 +335,4 @@ function failure(error) {
 }
 
 Comlink.expose(new Seat(/** @type {any} */ (self)));
+mark("worker");
