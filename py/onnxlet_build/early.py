@@ -37,7 +37,9 @@ def early_files(site: Mapping[str, Any], app: Mapping[str, Any], folder: str) ->
     likely = all(variants) and all(model["prefer"][:1] == ["wasm"] for model in models)
     if likely and sum(variant["bytes"] for variant in variants if variant) <= _MODELS_BYTES:
         ort = site["ort"]["wasm"]
-        parts = [part for variant in variants if variant for part in variant["parts"]]
+        folded = [function["direct"] for function in app["functions"] if function.get("direct")]
+        graphs = [direct[part] for direct in folded for part in ("pre", "post") if direct.get(part)]
+        parts = [*graphs, *(part for variant in variants if variant for part in variant["parts"])]
         found["ort"] = {"wasm": [ort["wasm"]], "files": parts, "imports": [ort["entry"], ort["mjs"]]}
     return found
 
