@@ -10,51 +10,78 @@ kept for the next run.
 """
 
 import argparse
+import shlex
+import sys
 import tempfile
-from collections import defaultdict
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Playwright, sync_playwright
 from rich.console import Console
 from rich.table import Table
 
-from tests.bench import start
+from tests.bench import memory, start
 from tests.bench.calls import calls
+from tests.bench.chrome import browser_name
 from tests.bench.line import NETWORKS
+from tests.bench.report import Part, write
 from tests.bench.rows import Row
 from tests.bench.sites import APPS, RIVALS, Sites, compress
 from tests.browser.conftest import ROOT
-from tests.browser.server import serving
+from tests.browser.server import Host, serving
 
 SLOW_ROUNDS = 3  # on the slow network, where the network itself is most of the time
 SLOW_VISITS = ("first", "repeat")
-PARTS = ("calls", "start")
+PARTS = ("start", "memory", "calls")
 
 
 def main() -> None:
     options = _parser().parse_args()
     console = Console()
-    rows: list[Row] = []
     sites = Sites(options.out / "sites")
     with tempfile.TemporaryDirectory() as scratch, serving({}) as host, sync_playwright() as playwright:
-        if options.only in (None, "start"):
+        parts = []
+        if options.only != "calls":
             for app in options.app or list(APPS):
-                rivals = [rival for rival in APPS[app].rivals if rival in (options.rivals or RIVALS)]
-                with console.status(f"Building {app}"):
-                    targets = start.mount(host, sites, APPS[app], rivals, options.build.split())
-                with console.status("Compressing what is new, at brotli's best: minutes for a new runtime"):
-                    compress(host)
-                for network in options.network or list(NETWORKS):
-                    scenario = start.Scenario(app, network, *_size(options, network))
-                    seen = defaultdict(list)
-                    for key, visit in start.starts(playwright, host, targets, scenario, Path(scratch), console.print):
-                        seen[key].append(visit)
-                    rows += start.rows(start.Starts(seen), scenario, rivals)
+                parts += _app(playwright, host, sites, app, Path(scratch), options, console)
         if options.only in (None, "calls"):
             host.compress = False  # neither side of a call waits for it
             host.sites["bench"] = sites.built(Path(__file__).parent / "app" / "app.py", "bench")
-            rows += calls(playwright, host, options.rounds)
-    console.print(_table(rows))
+            parts.append(Part("Calls", calls(playwright, host, options.rounds)))
+    for part in parts:
+        console.print(_table(part.name, part.rows))
+    page = write(
+        options.out, parts, browser_name(), sites.versions(), shlex.join(["python", "-m", "tests.bench", *sys.argv[1:]])
+    )
+    console.print(f"{page} has the waterfalls")
+
+
+def _app(
+    playwright: Playwright,
+    host: Host,
+    sites: Sites,
+    app: str,
+    scratch: Path,
+    options: argparse.Namespace,
+    console: Console,
+) -> list[Part]:
+    """Start-up and memory of one app."""
+    rivals = [rival for rival in APPS[app].rivals if rival in (RIVALS if options.rivals is None else options.rivals)]
+    with console.status(f"Building {app}"):
+        targets = start.mount(host, sites, APPS[app], rivals, options.build.split())
+    parts = []
+    if options.only != "memory":
+        with console.status("Compressing what is new, at brotli's best: minutes for a new runtime"):
+            compress(host)
+        for network in options.network or list(NETWORKS):
+            scenario = start.Scenario(app, network, *_size(options, network))
+            seen = start.Starts()
+            for key, visit in start.starts(playwright, host, targets, scenario, scratch, console.print):
+                seen.add(key, visit)
+            parts.append(Part(f"Start of {app}{NETWORKS[network].words}", start.rows(seen, scenario, targets), seen))
+    if options.only in (None, "memory"):
+        console.print(f"{app}: memory")
+        parts.append(Part(f"Memory of {app}", memory.rows(app, memory.memories(playwright, host, targets, scratch))))
+    return parts
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -79,8 +106,8 @@ def _size(options: argparse.Namespace, network: str) -> tuple[tuple[str, ...], i
     return visits, min(options.rounds, SLOW_ROUNDS) if slow else options.rounds
 
 
-def _table(rows: list[Row]) -> Table:
-    table = Table("", "onnxlet", "rival", "ratio", "target", "", title="onnxlet in Chromium")
+def _table(title: str, rows: list[Row]) -> Table:
+    table = Table("", "onnxlet", "rival", "ratio", "target", "", title=title)
     for row in rows:
         met = {True: "[green]met[/]", False: "[red]missed[/]", None: ""}[row.met]
         table.add_row(row.label, row.ours, row.other, row.compared, row.target, met)

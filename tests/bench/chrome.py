@@ -1,5 +1,6 @@
 """A browser with a profile on disk, as a visitor has: what is kept there meets the next start of the browser."""
 
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,7 +9,13 @@ from playwright.sync_api import BrowserContext, Playwright
 
 from tests.browser.conftest import FLAGS, chromium
 
-__all__ = ["opened"]
+__all__ = ["browser_name", "opened"]
+
+
+def browser_name() -> str:
+    """The browser's name and version."""
+    said = subprocess.run([chromium() or "chromium", "--version"], capture_output=True, text=True, check=False).stdout
+    return " ".join(said.split()[:2])
 
 
 @contextmanager

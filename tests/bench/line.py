@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-__all__ = ["NETWORKS", "Link"]
+__all__ = ["NETWORKS", "Link", "Network"]
 
 _CHUNK = 16384  # bytes; at 20 Mbit/s each holds the line for 6.6 ms, so answers share it evenly
 
@@ -42,8 +42,15 @@ class Link:
             write(chunk)
 
 
-def _mobile() -> Link:
-    return Link(bytes_per_s=20e6 / 8, latency_s=0.040)
+@dataclass(frozen=True)
+class Network:
+    """A network to measure on: `words` for titles, and what makes its line."""
+
+    words: str
+    line: Callable[[], Link | None]
 
 
-NETWORKS: dict[str, Callable[[], Link | None]] = {"none": lambda: None, "20mbit": _mobile}
+NETWORKS = {
+    "none": Network("", lambda: None),
+    "20mbit": Network(", 20 Mbit/s and 40 ms", lambda: Link(bytes_per_s=20e6 / 8, latency_s=0.040)),
+}

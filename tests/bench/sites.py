@@ -3,6 +3,7 @@
 import hashlib
 import html
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -20,10 +21,11 @@ from onnxlet_build.runtime import Runtime
 from tests.browser.conftest import ROOT, build
 from tests.browser.server import Host
 
-__all__ = ["APPS", "OURS", "RIVALS", "App", "Sites", "compress", "model_file"]
+__all__ = ["APPS", "DIRECT", "OURS", "RIVALS", "App", "Sites", "compress", "model_file"]
 
 HERE = Path(__file__).parent
-OURS = "onnxlet"
+OURS = "onnxlet"  # its answers come through Python
+DIRECT = "direct"  # the same page, where graphs of the build answer before Python is there
 RIVALS = ("tutorial", "plain", "transformers")
 KEPT = 3  # builds of one app: that of the last commit and those before
 
@@ -97,6 +99,25 @@ class Sites:
             for path in older[:-KEPT]:
                 shutil.rmtree(path)
         return out
+
+    def without_direct(self, site: Path) -> Path:
+        """A built site whose functions all wait for Python."""
+        out = self._folder / f"python-{site.name.rpartition('-')[0]}"
+        shutil.rmtree(out, ignore_errors=True)
+        shutil.copytree(site, out, copy_function=os.link)
+        manifest = json.loads((site / "site.json").read_bytes())
+        for app in manifest["apps"]:
+            for function in app["functions"]:
+                function.pop("direct", None)
+        for path in out.glob("site*.json"):
+            path.unlink()
+            path.write_text(json.dumps(manifest))
+        return out
+
+    def versions(self) -> dict[str, str]:
+        """Of what the pages are made of."""
+        pins = self._runtime.pins
+        return {"pyodide": pins["pyodide"]["version"], "onnxruntime-web": pins["ort"]["version"]}
 
     def rival(self, kind: str, app: App, site: Path) -> Path:
         """A rival's page: an HTML file, what it loads below assets/, and the model and the example of a built site."""

@@ -2,8 +2,8 @@
 
 import json
 import statistics
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from playwright.sync_api import Playwright
@@ -11,13 +11,22 @@ from playwright.sync_api import Playwright
 from tests.bench.chrome import opened
 from tests.bench.line import NETWORKS
 from tests.bench.rows import Row, ratio, single
-from tests.bench.sites import OURS, App, Sites, model_file
+from tests.bench.sites import DIRECT, OURS, App, Sites, model_file
 from tests.bench.visits import Target, Visit, look
 from tests.browser.server import Host
 
 __all__ = ["VISITS", "Key", "Scenario", "Starts", "mount", "rows", "starts"]
 
 VISITS = ("first", "repeat", "relaunch", "offline")
+# What the project set itself: ratios by page, kind of visit and rival, and bytes.
+TARGETS = {
+    (OURS, "first", "tutorial"): 0.30,
+    (OURS, "repeat", "tutorial"): 0.20,
+    (OURS, "relaunch", "tutorial"): 0.28,
+    (DIRECT, "first", "plain"): 1.15,
+}
+WITH_SNAPSHOT_BYTES = 8.5e6
+WITHOUT_SNAPSHOT_BYTES = 7.2e6
 
 
 @dataclass(frozen=True)
@@ -44,7 +53,11 @@ class Key:
 class Starts:
     """Every visit that was measured, by cell."""
 
-    visits: dict[Key, list[Visit]]
+    visits: dict[Key, list[Visit]] = field(default_factory=dict)
+
+    def add(self, key: Key, visit: Visit) -> None:
+        """One more visit."""
+        self.visits.setdefault(key, []).append(visit)
 
     def answer_ms(self, key: Key) -> float | None:
         """The median time to the first answer; None where nothing was measured."""
@@ -63,7 +76,7 @@ class Starts:
         ranked = sorted(self.visits.get(key, []), key=lambda visit: visit.answer_ms)
         return ranked[(len(ranked) - 1) // 2] if ranked else None
 
-    def _median(self, key, value) -> float | None:
+    def _median(self, key: Key, value: Callable[[Visit], float]) -> float | None:
         visits = self.visits.get(key)
         return statistics.median(map(value, visits)) if visits else None
 
@@ -75,26 +88,42 @@ def mount(host: Host, sites: Sites, app: App, rivals: Sequence[str], options: Se
     (model,) = manifest["models"].values()
     entry = manifest["apps"][0]
     expected = entry["examples"][0]["outputs"][0]["items"][0]["label"]
-    host.sites[app.name] = site
-    ours = Target(
-        url=host.url("plain", app.name, entry["page"]),
-        example="button.example",
-        answer=".result-body .outputs .headline strong",
-        failure=".result-body .error, .notice-stop",
-        expected=expected,
-        ours=True,
-        model=model_file(model),
-    )
-    targets = {OURS: ours}
+    most_bytes = WITH_SNAPSHOT_BYTES if "snapshot" in manifest["python"] else WITHOUT_SNAPSHOT_BYTES
+    targets: dict[str, Target] = {}
+
+    def ours(name: str, site: Path, by: str) -> None:
+        host.sites[f"{name}-{app.name}"] = site
+        targets[name] = Target(
+            url=host.url("plain", f"{name}-{app.name}", entry["page"]),
+            example="button.example",
+            answer=".result-body .outputs .headline strong",
+            failure=".result-body .error, .notice-stop",
+            expected=expected,
+            ours=True,
+            by=by,
+            model=model_file(model),
+            most_bytes=most_bytes,
+        )
+
+    if any("direct" in function for function in entry["functions"]):
+        ours(OURS, sites.without_direct(site), "python")
+        ours(DIRECT, site, "direct")
+    else:
+        ours(OURS, site, "python")
     for kind in rivals:
         host.sites[f"{kind}-{app.name}"] = sites.rival(kind, app, site)
         url = host.url("plain", f"{kind}-{app.name}", "index.html")
-        targets[kind] = Target(url, "main", "#answer", "#failure", expected, False, "/model.onnx")
+        targets[kind] = Target(url, "main", "#answer", "#failure", expected, False, "", "/model.onnx")
     return targets
 
 
 def starts(
-    playwright: Playwright, host: Host, targets: dict[str, Target], scenario: Scenario, folder: Path, tell
+    playwright: Playwright,
+    host: Host,
+    targets: dict[str, Target],
+    scenario: Scenario,
+    folder: Path,
+    tell: Callable[[str], None],
 ) -> Iterator[tuple[Key, Visit]]:
     """Measure a scenario in fresh profiles: one more round than asked for, of which the first only warms up.
 
@@ -108,8 +137,8 @@ def starts(
         shift = turn % len(pages)
         for page in pages[shift:] + pages[:shift]:
             profile = folder / f"{scenario.app}-{scenario.network}-{turn}-{page}"
-            host.line = NETWORKS[scenario.network]() if turn else None
-            wanted = [v for v in scenario.visits if v != "offline" or page == OURS] if turn else ["first"]
+            host.line = NETWORKS[scenario.network].line() if turn else None
+            wanted = [v for v in scenario.visits if v != "offline" or targets[page].ours] if turn else ["first"]
             for visit, seen in _rounds(playwright, host, targets[page], profile, wanted):
                 if turn:
                     yield Key(scenario.app, page, scenario.network, visit), seen
@@ -139,41 +168,40 @@ def _rounds(
                     host.down = False
 
 
-# Ratios that the project set itself, for the digits example on a network that costs nothing.
-TARGETS = {
-    ("first", "tutorial"): 0.30,
-    ("repeat", "tutorial"): 0.20,
-    ("relaunch", "tutorial"): 0.28,
-}
-
-
-def rows(seen: Starts, scenario: Scenario, rivals: Sequence[str]) -> list[Row]:
-    """The scenario's comparisons."""
+def rows(seen: Starts, scenario: Scenario, targets: Mapping[str, Target]) -> list[Row]:
+    """The scenario's comparisons; targets are those of the digits example on a network that costs nothing."""
     found = []
+    rivals = [name for name, target in targets.items() if not target.ours]
+    counts = scenario.app == "digits" and scenario.network == "none"
     for visit in scenario.visits:
-        ours = Key(scenario.app, OURS, scenario.network, visit)
-        label = f"{scenario.app}, {visit} visit" + ("" if scenario.network == "none" else f", {scenario.network}")
+        ours, direct = (Key(scenario.app, page, scenario.network, visit) for page in (OURS, DIRECT))
+        for key, words in ((ours, "answer through Python"), (direct, "answer before Python")):
+            answer_ms = seen.answer_ms(key)
+            if answer_ms is None:
+                continue
+            others = {rival: seen.answer_ms(replace(key, page=rival)) for rival in rivals}
+            for rival, other_ms in others.items():
+                if other_ms is not None:
+                    most = TARGETS.get((key.page, visit, rival)) if counts else None
+                    found.append(ratio(f"{visit} visit, {words}, {rival} page", answer_ms, other_ms, _ms, most))
+            if not any(others.values()):
+                found.append(single(f"{visit} visit, {words}", answer_ms, _ms))
         if (form_ms := seen.form_ms(ours)) is not None:
-            found.append(single(f"{label}: form can be used", form_ms, _ms))
-        answer_ms = seen.answer_ms(ours)
-        if visit == "offline" and answer_ms is not None:
-            found.append(single(f"{label}: answer", answer_ms, _ms))
-        for rival in rivals:
-            other_ms = seen.answer_ms(Key(scenario.app, rival, scenario.network, visit))
-            if answer_ms is not None and other_ms is not None:
-                most = TARGETS.get((visit, rival)) if scenario.app == "digits" and scenario.network == "none" else None
-                found.append(ratio(f"{label}: answer, {rival} page", answer_ms, other_ms, _ms, most))
+            found.append(single(f"{visit} visit, form usable", form_ms, _ms))
         if visit == "first":
-            found += _weights(seen, ours, label, rivals)
+            found += _weights(seen, ours, rivals, targets[OURS].most_bytes if counts else None)
     return found
 
 
-def _weights(seen: Starts, ours: Key, label: str, rivals: Sequence[str]) -> Iterator[Row]:
+def _weights(seen: Starts, ours: Key, rivals: Sequence[str], most_bytes: float | None) -> Iterator[Row]:
     wire = seen.wire_bytes(ours)
+    if wire is None:
+        return
+    yield single("bytes before the answer, without the model", wire, _mb, most_bytes)
     for rival in rivals:
         other = seen.wire_bytes(replace(ours, page=rival))
-        if wire is not None and other is not None:
-            yield ratio(f"{label}: bytes before the answer, no model, {rival} page", wire, other, _mb)
+        if other is not None:
+            yield ratio(f"bytes before the answer, without the model, {rival} page", wire, other, _mb)
 
 
 def _ms(value: float) -> str:

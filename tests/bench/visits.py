@@ -1,6 +1,7 @@
 """One visit to a page: when its form could be used, when its answer was there, what came over the wire, the stages."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from playwright.sync_api import TimeoutError as LateError
 from tests.browser.driver import RECORDED, START_MS, until
 from tests.browser.server import Host, Sent
 
-__all__ = ["Timeline", "Visit", "Wire", "look"]
+__all__ = ["File", "Stage", "Target", "Timeline", "Visit", "Wire", "look"]
 
 PROBE = (Path(__file__).parent / "probe.js").read_text()
 RESTS_MS = 1000  # a visitor looks at the answer before she goes; browsers write their caches then
@@ -28,7 +29,15 @@ TIMELINE = """() => ({
 
 @dataclass(frozen=True)
 class Target:
-    """A page to visit, and how its first answer is recognized: CSS selectors."""
+    """A page to visit, and how its first answer is recognized.
+
+    Args:
+        example, answer, failure: CSS selectors; the example is clicked.
+        expected: the text of the right answer.
+        by: what has to give it, as the page says; "" where pages do not tell.
+        model: part of the model's address.
+        most_bytes: that may come before the answer without the model; 0 for no limit.
+    """
 
     url: str
     example: str
@@ -36,7 +45,9 @@ class Target:
     failure: str
     expected: str
     ours: bool
-    model: str  # part of the model's address
+    by: str
+    model: str
+    most_bytes: float = 0
 
 
 @dataclass(frozen=True)
@@ -55,17 +66,31 @@ class Wire:
 
 
 @dataclass(frozen=True)
-class Timeline:
-    """What one thread noted, in milliseconds since the navigation.
+class Stage:
+    """A stage of a start, in milliseconds since the navigation; a mark ends where it starts."""
 
-    Args:
-        stages: (name, start, end); a mark ends where it starts.
-        files: (address, asked, first byte, last byte).
-    """
+    name: str
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that a thread fetched: asked for, first byte (0 where the browser does not tell), last byte."""
+
+    address: str
+    asked: float
+    first: float
+    done: float
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """What one thread noted."""
 
     thread: str
-    stages: list[tuple[str, float, float]]
-    files: list[tuple[str, float, float, float]]
+    stages: list[Stage]
+    files: list[File]
 
 
 @dataclass(frozen=True)
@@ -79,14 +104,24 @@ class Visit:
     threads: list[Timeline] = field(default_factory=list)
 
 
-def look(context: BrowserContext, host: Host, target: Target) -> Visit:
+def look(
+    context: BrowserContext,
+    host: Host,
+    target: Target,
+    before: str = "",
+    at_end: Callable[[Page], None] = lambda _: None,
+) -> Visit:
     """Visit a page in a new tab until it has nothing left to do, then close the tab.
+
+    Args:
+        before: runs in the page before its own scripts.
+        at_end: is given the page before it is closed.
 
     Raises: AssertionError: no answer, or a wrong one.
     """
     page = context.new_page()
     selectors = {"example": target.example, "answer": target.answer, "failure": target.failure}
-    page.add_init_script(f"{PROBE.rstrip().rstrip(';')}({json.dumps(selectors)});")
+    page.add_init_script(f"{before}{PROBE.rstrip().rstrip(';')}({json.dumps(selectors)});")
     first = len(host.sent)
     try:
         with page.expect_console_message(lambda message: message.text == "bench: answered", timeout=START_MS):
@@ -95,6 +130,7 @@ def look(context: BrowserContext, host: Host, target: Target) -> Visit:
         raise AssertionError(f"{target.url}: no answer; the page shows: {page.inner_text('body')[:400]}") from None
     seen = page.evaluate("bench")
     assert seen["text"] == target.expected, f"{target.url}: {seen['text']!r} instead of {target.expected!r}"
+    assert not seen["by"] or seen["by"] == target.by, f"{target.url}: answered by {seen['by']}, not by {target.by}"
     if target.ours:
         until(page, "'ready' in document.documentElement.dataset")
         if page.evaluate("Boolean(navigator.serviceWorker)"):
@@ -102,6 +138,7 @@ def look(context: BrowserContext, host: Host, target: Target) -> Visit:
     page.wait_for_timeout(RESTS_MS)
     threads = _threads(page)
     answered_s = (page.evaluate("performance.timeOrigin") + seen["answer"]) / 1000
+    at_end(page)
     page.close()
     wire = _wire(host.sent[first:], answered_s, target.model)
     return Visit(seen["form"], seen["answer"], seen["by"], wire, threads)
@@ -126,6 +163,9 @@ def _threads(page: Page) -> list[Timeline]:
 
 
 def _timeline(thread: str, noted: dict[str, Any], later_ms: float) -> Timeline:
-    stages = [(name, start + later_ms, end + later_ms) for name, start, end in noted["stages"]]
-    files = [(name, *(at + later_ms for at in times)) for name, *times in noted["files"]]
-    return Timeline(thread, sorted(stages, key=lambda stage: stage[1]), files)
+    stages = [Stage(name, start + later_ms, end + later_ms) for name, start, end in noted["stages"]]
+    files = [
+        File(name, asked + later_ms, first + later_ms if first else 0.0, done + later_ms)
+        for name, asked, first, done in noted["files"]
+    ]
+    return Timeline(thread, sorted(stages, key=lambda stage: stage.end), files)

@@ -7,6 +7,7 @@ const here = (path) => new URL(path, import.meta.url).href;
 
 try {
   done("page");
+  env.allowLocalModels = true;
   env.allowRemoteModels = false;
   env.localModelPath = here("models/");
   env.backends.onnx.wasm.wasmPaths = {
