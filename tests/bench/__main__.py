@@ -80,7 +80,9 @@ def _app(
             parts.append(Part(f"Start of {app}{NETWORKS[network].words}", start.rows(seen, scenario, targets), seen))
     if options.only in (None, "memory"):
         console.print(f"{app}: memory")
-        parts.append(Part(f"Memory of {app}", memory.rows(app, memory.memories(playwright, host, targets, scratch))))
+        parts.append(
+            Part(f"Memory of {app}", memory.rows(app, memory.memories(playwright, host, sites, targets, scratch)))
+        )
     return parts
 
 

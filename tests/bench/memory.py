@@ -12,7 +12,7 @@ from playwright.sync_api import CDPSession, Page, Playwright
 
 from tests.bench.chrome import opened
 from tests.bench.rows import Row, ratio, single
-from tests.bench.sites import OURS
+from tests.bench.sites import OURS, Sites
 from tests.bench.visits import Target, look
 from tests.browser.server import Host
 
@@ -67,33 +67,35 @@ class Memory:
     wasm: int
 
 
-def memories(playwright: Playwright, host: Host, targets: Mapping[str, Target], folder: Path) -> dict[Cell, Memory]:
+def memories(
+    playwright: Playwright, host: Host, sites: Sites, targets: Mapping[str, Target], folder: Path
+) -> dict[Cell, Memory]:
     """Visit each page twice in a fresh profile. Nothing is timed here: what notes the memories costs time."""
     found: dict[Cell, Memory] = {}
-    host.worker_prelude, host.compress, compressed = NOTE_MEMORIES, False, host.compress
-    try:
-        for name, target in targets.items():
-            profile = folder / f"memory-{name}"
-            with opened(playwright, profile) as context:
-                for visit in KINDS:
-                    at_end = partial(_note, found, (name, visit), profile)
-                    look(context, host, target, NOTE_MEMORIES, at_end)
-    finally:
-        host.worker_prelude, host.compress = "", compressed
+    for name, target in targets.items():
+        profile = folder / f"memory-{name}"
+        site = host.sites[target.mount]
+        if target.ours:
+            host.sites[target.mount] = sites.with_prelude(site, NOTE_MEMORIES)
+        with opened(playwright, profile) as context:
+            for visit in KINDS:
+                at_end = partial(_note, found, (name, visit), profile)
+                look(context, host, target, NOTE_MEMORIES, at_end)
+        host.sites[target.mount] = site
     return found
 
 
-def rows(app: str, found: Mapping[Cell, Memory]) -> list[Row]:
+def rows(found: Mapping[Cell, Memory]) -> list[Row]:
     """The peaks of an app's page beside its rivals', and where its own memory is."""
     made = []
     for visit in KINDS:
         ours = found[OURS, visit]
         for (name, kind), other in found.items():
             if kind == visit and name != OURS:
-                label = f"{app}, {visit} visit: peak memory of the process, {name} page"
+                label = f"{visit} visit, peak memory of the process, {name} page"
                 made.append(ratio(label, ours.peak, other.peak, _mb))
         for what in ("page_heap", "worker_heap", "wasm"):
-            made.append(single(f"{app}, {visit} visit: {WORDS[what]}", getattr(ours, what), _mb))
+            made.append(single(f"{visit} visit, {WORDS[what]}", getattr(ours, what), _mb))
     return made
 
 

@@ -102,16 +102,28 @@ class Sites:
 
     def without_direct(self, site: Path) -> Path:
         """A built site whose functions all wait for Python."""
-        out = self._folder / f"python-{site.name.rpartition('-')[0]}"
-        shutil.rmtree(out, ignore_errors=True)
-        shutil.copytree(site, out, copy_function=os.link)
-        manifest = json.loads((site / "site.json").read_bytes())
+        manifest = _manifest(site)
         for app in manifest["apps"]:
             for function in app["functions"]:
                 function.pop("direct", None)
-        for path in out.glob("site*.json"):
-            path.unlink()
-            path.write_text(json.dumps(manifest))
+        return self._copied(site, "python", manifest, {})
+
+    def with_prelude(self, site: Path, script: str) -> Path:
+        """A built site whose worker runs a script before its own code."""
+        manifest = _manifest(site)
+        worker = next(path for path in manifest["files"] if path.endswith("/worker.js"))
+        body = script.encode() + (site / worker).read_bytes()
+        manifest["files"][worker] |= {"bytes": len(body), "sha256": hashlib.sha256(body).hexdigest()}
+        return self._copied(site, "noting", manifest, {worker: body})
+
+    def _copied(self, site: Path, name: str, manifest: dict[str, Any], changed: dict[str, bytes]) -> Path:
+        out = self._folder / f"{name}-{site.name.rpartition('-')[0]}"
+        shutil.rmtree(out, ignore_errors=True)
+        shutil.copytree(site, out, copy_function=os.link)
+        text = json.dumps(manifest).encode()
+        for path, body in {**changed, **{path.name: text for path in out.glob("site*.json")}}.items():
+            (out / path).unlink()  # the original keeps its own
+            (out / path).write_bytes(body)
         return out
 
     def versions(self) -> dict[str, str]:
@@ -125,7 +137,7 @@ class Sites:
         shutil.rmtree(out, ignore_errors=True)
         assets = out / "assets"
         assets.mkdir(parents=True)
-        manifest = json.loads((site / "site.json").read_bytes())
+        manifest = _manifest(site)
         (model,) = manifest["models"].values()
         example = manifest["apps"][0]["examples"][0]
         shutil.copy(site / example["buffers"][0], assets / "example.png")
@@ -176,6 +188,11 @@ class Sites:
         }
         (folder / "config.json").write_text(json.dumps(config))
         (folder / "preprocessor_config.json").write_text((HERE / "rivals" / "preprocessor_config.json").read_text())
+
+
+def _manifest(site: Path) -> dict[str, Any]:
+    manifest: dict[str, Any] = json.loads((site / "site.json").read_bytes())
+    return manifest
 
 
 def _rename(graph: Any, names: dict[str, str]) -> None:

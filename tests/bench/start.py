@@ -92,9 +92,11 @@ def mount(host: Host, sites: Sites, app: App, rivals: Sequence[str], options: Se
     targets: dict[str, Target] = {}
 
     def ours(name: str, site: Path, by: str) -> None:
-        host.sites[f"{name}-{app.name}"] = site
+        mount = f"{name}-{app.name}"
+        host.sites[mount] = site
         targets[name] = Target(
-            url=host.url("plain", f"{name}-{app.name}", entry["page"]),
+            mount=mount,
+            url=host.url("plain", mount, entry["page"]),
             example="button.example",
             answer=".result-body .outputs .headline strong",
             failure=".result-body .error, .notice-stop",
@@ -111,9 +113,10 @@ def mount(host: Host, sites: Sites, app: App, rivals: Sequence[str], options: Se
     else:
         ours(OURS, site, "python")
     for kind in rivals:
-        host.sites[f"{kind}-{app.name}"] = sites.rival(kind, app, site)
-        url = host.url("plain", f"{kind}-{app.name}", "index.html")
-        targets[kind] = Target(url, "main", "#answer", "#failure", expected, False, "", "/model.onnx")
+        mount = f"{kind}-{app.name}"
+        host.sites[mount] = sites.rival(kind, app, site)
+        url = host.url("plain", mount, "index.html")
+        targets[kind] = Target(mount, url, "main", "#answer", "#failure", expected, False, "", "/model.onnx")
     return targets
 
 

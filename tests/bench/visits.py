@@ -32,6 +32,7 @@ class Target:
     """A page to visit, and how its first answer is recognized.
 
     Args:
+        mount: the site's name on the host.
         example, answer, failure: CSS selectors; the example is clicked.
         expected: the text of the right answer.
         by: what has to give it, as the page says; "" where pages do not tell.
@@ -39,6 +40,7 @@ class Target:
         most_bytes: that may come before the answer without the model; 0 for no limit.
     """
 
+    mount: str
     url: str
     example: str
     answer: str

@@ -150,8 +150,8 @@ class _Handler(BaseHTTPRequestHandler):
         if not file.is_file() or "404" in struck:
             return self._send(404, HTML, headers, "text/html")
         body, kind = self._distort(file, path, struck, has)
-        if path.endswith("worker.js"):
-            body = (self.host.worker_prelude + poverty.script(has)).encode() + body
+        if has & poverty.SCRIPTS.keys() and path.endswith("worker.js"):
+            body = poverty.script(has).encode() + body
         if "hang" in struck:
             time.sleep(HANG_S)
         headers |= self._caching(path, has)

@@ -9,7 +9,7 @@ try {
   done("page");
   env.allowLocalModels = true;
   env.allowRemoteModels = false;
-  env.localModelPath = here("models/");
+  env.localModelPath = new URL("models/", import.meta.url).pathname; // of whole addresses it finds no processor
   env.backends.onnx.wasm.wasmPaths = {
     mjs: here("ort-wasm-simd-threaded.asyncify.mjs"),
     wasm: here("ort-wasm-simd-threaded.asyncify.wasm"),
