@@ -111,7 +111,8 @@ class Sites:
     def with_prelude(self, site: Path, script: str) -> Path:
         """A built site whose worker runs a script before its own code."""
         manifest = _manifest(site)
-        worker = next(path for path in manifest["files"] if path.endswith("/worker.js"))
+        files = manifest["files"].items()
+        worker = next(path for path, file in files if path.endswith("/worker.js") and file["group"] == "page")
         body = script.encode() + (site / worker).read_bytes()
         manifest["files"][worker] |= {"bytes": len(body), "sha256": hashlib.sha256(body).hexdigest()}
         return self._copied(site, "noting", manifest, {worker: body})
