@@ -133,6 +133,18 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def two_builds(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The same app, built before and after its title changed."""
+    folder = tmp_path_factory.mktemp("builds")
+    app = folder / "waiting"
+    shutil.copytree(APPS / "waiting", app)
+    first = build([app / "app.py"], folder / "first")
+    source = (app / "app.py").read_text()
+    (app / "app.py").write_text(source.replace('title="Waiting"', 'title="Changed"'))
+    return first, build([app / "app.py"], folder / "second")
+
+
+@pytest.fixture(scope="session")
 def host() -> Iterator[Host]:
     """An empty host; tests mount what they need: `host.sites["demo"] = demo`."""
     with serving({}) as host:

@@ -92,6 +92,11 @@ class Visit:
         until(self.page, RECORDED)
         return self.page
 
+    def keep(self, page: str = "") -> Page:
+        """Open a page of the site and wait until it works offline."""
+        self.open(page)
+        return self.when_offline()
+
     def call(self, fn: str, *inputs: dict[str, Any], buffers: list[bytes] | None = None) -> dict[str, Any]:
         """Run an app function. Returns: the answer with its buffers as bytes, or {"error"}."""
         packed = [base64.b64encode(data).decode() for data in buffers or []]

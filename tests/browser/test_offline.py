@@ -5,9 +5,6 @@ import re
 import shutil
 from collections import Counter
 
-import pytest
-
-from tests.browser.conftest import APPS, build
 from tests.browser.driver import increments, until
 from tests.browser.server import BINARY
 
@@ -16,30 +13,13 @@ REGISTRATION = "navigator.serviceWorker.getRegistration()"
 # Mostly the newer build is still coming in then.
 VISIT = """async (build) => {
   const { active } = await navigator.serviceWorker.getRegistration();
-  const heard = new Promise((done) => navigator.serviceWorker.addEventListener("message", done));
-  active.postMessage({ type: "visit", build, app: "waiting", files: [] });
+  const { port1, port2 } = new MessageChannel();
+  const heard = new Promise((done) => (port1.onmessage = done));
+  active.postMessage({ type: "visit", build, app: "waiting", files: [] }, [port2]);
   await heard;
   await new Promise((done) => setTimeout(done, 500));
 }"""
 HOST = "plain+nocache"  # sends no isolation headers, and lets nothing be kept but by the service worker
-
-
-@pytest.fixture(scope="session")
-def two_builds(tmp_path_factory):
-    """The same app, built before and after its title changed."""
-    folder = tmp_path_factory.mktemp("builds")
-    app = folder / "waiting"
-    shutil.copytree(APPS / "waiting", app)
-    first = build([app / "app.py"], folder / "first")
-    source = (app / "app.py").read_text()
-    (app / "app.py").write_text(source.replace('title="Waiting"', 'title="Changed"'))
-    return first, build([app / "app.py"], folder / "second")
-
-
-def visited(visitor, page=""):
-    """Open a page of the site and wait until it works offline."""
-    visitor.open(page)
-    return visitor.when_offline()
 
 
 def build_of(site):
@@ -47,12 +27,12 @@ def build_of(site):
 
 
 def builds_kept(page):
-    return page.evaluate("caches.keys().then((names) => names.filter((name) => !name.includes('settings')).length)")
+    return page.evaluate("caches.keys().then((names) => names.filter((name) => name.startsWith('onnxlet ')).length)")
 
 
 def test_a_second_visit_asks_for_nothing_and_works_without_a_network(visit, cases, host):
     visitor = visit(cases, HOST, offline=True)
-    visited(visitor, "waiting.html").close()
+    visitor.keep("waiting.html").close()
     with host.watched() as asked:
         visitor.page = visitor.context.new_page()
         visitor.open("waiting.html")
@@ -71,7 +51,7 @@ def test_a_second_visit_asks_for_nothing_and_works_without_a_network(visit, case
 def test_a_first_visit_downloads_once_and_a_bare_host_is_isolated_from_the_second_load_on(visit, cases, host):
     visitor = visit(cases, HOST, offline=True)
     with host.watched() as asked:
-        page = visited(visitor, "waiting.html")
+        page = visitor.keep("waiting.html")
     times = Counter(path for path in asked if path.endswith(BINARY))
     assert len(times) >= 5
     assert set(times.values()) == {1}, times
@@ -87,7 +67,7 @@ def test_a_first_visit_downloads_once_and_a_bare_host_is_isolated_from_the_secon
 def test_an_update_reaches_every_tab_and_disturbs_none(visit, two_builds, host):
     first, second = two_builds
     visitor = visit(first, HOST, offline=True)
-    old = visited(visitor)
+    old = visitor.keep()
     assert visitor.start_here("waiting")
     host.sites[visitor.mount] = second
     try:
@@ -106,7 +86,7 @@ def test_an_update_reaches_every_tab_and_disturbs_none(visit, two_builds, host):
         assert increments(visitor)
         old.close()
         new.reload()
-        until(new, "caches.keys().then((names) => names.length === 1)")
+        until(new, lambda: builds_kept(new) == 1)
     finally:
         host.sites[visitor.mount] = first
 
@@ -114,7 +94,7 @@ def test_an_update_reaches_every_tab_and_disturbs_none(visit, two_builds, host):
 def test_a_visit_to_the_old_build_leaves_the_one_that_comes_in_alone(visit, two_builds, host):
     first, second = two_builds
     visitor = visit(first, HOST, offline=True)
-    page = visited(visitor)
+    page = visitor.keep()
     host.sites[visitor.mount] = second
     try:
         page.evaluate(f"{REGISTRATION}.then((found) => void found.update())")
@@ -133,7 +113,7 @@ def test_a_half_uploaded_build_is_not_used(visit, two_builds, host, tmp_path):
     for page in broken.glob("assets/app.*/app.py"):
         page.write_text("not yet uploaded")
     visitor = visit(first, HOST, offline=True)
-    page = visited(visitor)
+    page = visitor.keep()
     host.sites[visitor.mount] = broken
     try:
         before = len(host.requests)
@@ -151,11 +131,11 @@ def test_a_half_uploaded_build_is_not_used(visit, two_builds, host, tmp_path):
 def test_two_sites_of_one_origin_leave_each_other_alone(visit, two_builds, host):
     first, second = two_builds
     visitor = visit(first, HOST, offline=True)
-    page = visited(visitor)
+    page = visitor.keep()
     here = visitor.mount
     host.sites["neighbour"] = second
     visitor.mount = "neighbour"
-    visited(visitor)
+    visitor.keep()
     assert builds_kept(page) == 2
     host.down = True
     try:

@@ -11,6 +11,7 @@
  */
 
 import * as Comlink from "./vendor/comlink.js";
+import { kept } from "./keep.js";
 import { mark } from "./marks.js";
 import { Offline } from "./offline.js";
 import { foreign, takeSeat } from "./seats.js";
@@ -207,8 +208,20 @@ export class Client {
    * @param {string[]} files as site.json names them
    */
   keep(files) {
-    const kept = [...new Set([...(this.#ready?.files ?? []), ...files])];
-    void this.#offline?.visit(this.#app, kept);
+    void this.#keep([...new Set([...(this.#ready?.files ?? []), ...files])]);
+  }
+
+  /** @param {string[]} files that were used, as site.json names them */
+  async #keep(files) {
+    await this.#queue; // writing costs time, and who waits for an answer comes first; both threads have files
+    const running = this.#running;
+    await Promise.all([kept(), running && Promise.race([running.api.kept(), running.ended])]);
+    await this.#offline?.visit(this.#app, files);
+  }
+
+  /** Drop everything of this site that is kept on this device. @returns {Promise<boolean>} whether that was possible */
+  async forget() {
+    return (await this.#offline?.forget()) ?? false;
   }
 
   /**
@@ -345,7 +358,7 @@ export class Client {
       app: this.#app,
       backend: this.#backend,
       isolated: globalThis.crossOriginIsolated === true && this.#threads && !foreign,
-      keeps: this.#offline !== null && "serviceWorker" in navigator,
+      keeps: this.#offline?.keeps ?? false,
       demoted: this.#demoted(),
       plain: learned(this.#root),
     };
@@ -368,7 +381,7 @@ export class Client {
   #startDone(ready) {
     this.#ready = ready;
     this.#emit("status", { state: "ready", ready });
-    void this.#offline?.visit(this.#app, ready.files);
+    void this.#keep(ready.files);
     return ready;
   }
 
@@ -381,6 +394,7 @@ export class Client {
     const broken = failure.broken ?? (isolated && failure.error.type === "Stalled" ? "threads" : undefined);
     if (broken) return this.#replace({ ...failure, broken });
     if (isolated && !this.#threads) await this.#offline?.stopIsolating(); // reloads the page where that can help
+    if (await this.#offline?.check()) return this.restart(); // a file that was kept was damaged, and will be fetched anew
     this.#end(failure.error, true);
     this.#emit("status", { state: "failed", error: failure.error });
     return failure;

@@ -80,7 +80,13 @@ function begin(site, app) {
       again("auto");
     },
     trust,
+    forget,
   });
+  async function forget() {
+    const done = await client.forget();
+    panel.forgotten(done);
+    notify("storage", t(done ? "forgotten" : "not_forgotten"));
+  }
   const again = (/** @type {BackendChoice} */ choice) => {
     panel.choose(choice);
     void client.restart({ backend: choice });
@@ -108,6 +114,10 @@ function begin(site, app) {
   });
   client.on("update", () => notify("update", t("update"), { label: t("reload"), onclick: () => client.reload() }));
   client.on("offline", (event) => panel.offline(event));
+  client.on("storage", ({ what }) => {
+    if (what === "damaged") notify("storage", t("damaged"), { label: t("reload"), onclick: () => client.reload() });
+    else notify("storage", t("gone"), { label: t("forget"), onclick: forget });
+  });
   void client.start({ backend });
 
   const hooks = {

@@ -452,6 +452,8 @@ export interface WorkerApi {
   edit(sources: Record<string, string>): Promise<Edited | Failure>;
   prompt(line: string, write: (kind: "out" | "err" | "value", text: string) => void): Promise<{ more: boolean } | Failure>;
   status(): Promise<Status>;
+  /** Write what was downloaded to where the service worker looks, and what is downloaded later at once. */
+  kept(): Promise<void>;
   /** Forget the app; others in the same worker go on. */
   leave(): Promise<void>;
   /** Give another app of the site a seat of its own in the same worker; it is asked through the port, by this same API. */
@@ -518,16 +520,30 @@ export interface ClientEvents {
   gone: { reason: string; restarting?: BackendChoice };
   /** Another build of the site is in place: a reload shows it. */
   update: { build: string };
-  /** Whether this app works without a network from now on; if not, why. */
-  offline: { ready: boolean; reason: string };
+  /** Whether this app works without a network from now on; if not, why. `bytes` are kept of this build. */
+  offline: { ready: boolean; reason: string; bytes: number };
+  /** "damaged": files that were kept were not what they had been, and have been fetched anew; "gone": the host has no such site. */
+  storage: { what: "damaged" | "gone" };
 }
 
 // ---- page <-> service worker -----------------------------------------------------------------------------------
 
+/** Each is answered through a port that comes with it. */
 export type ToServiceWorker =
+  /** Keep what an app used. Answer: Visited. */
   | { type: "visit"; build: string; app: string; files: string[] }
-  | { type: "isolate"; on: boolean };
+  /** Serve pages with isolation headers, or without. Answer: true. */
+  | { type: "isolate"; on: boolean }
+  /** Drop what is kept and damaged. Answer: how many files. */
+  | { type: "check" }
+  /** Drop everything that is kept of this site. Answer: whether that was possible. */
+  | { type: "forget" };
 
-export type FromServiceWorker =
-  | { type: "offline"; build: string; ready: boolean; reason: string }
-  | { type: "build"; build: string };
+export type Visited =
+  /** Of the page's build. */
+  | ({ build: string } & ClientEvents["offline"])
+  /** Of another; newer: than the page's. */
+  | { build: string; newer: boolean };
+
+/** What every page of the site hears; `root` is the site's: another one may lie in a folder of it. */
+export type FromServiceWorker = { root: string } & ({ type: "build"; build: string } | { type: "storage"; what: "damaged" | "gone" });

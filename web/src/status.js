@@ -25,7 +25,7 @@ export class StatusPanel {
   #facts = h("div");
   #untrusted = h("div");
   #memory = h("p", { class: "figure" }, "–");
-  #offline = h("p", { class: "fine" });
+  #offline = h("div");
   #details = h("details", { class: "panel-inside", ontoggle: () => void this.#look() }, h("summary", {}, t("inside")));
   /** @type {Promise<Inside> | undefined} */
   #inside;
@@ -40,18 +40,20 @@ export class StatusPanel {
   #demoted;
   #demote;
   #trust;
+  #forget;
 
   /**
    * @param {{backend: BackendChoice, choose: (backend: BackendChoice) => void, status: () => Promise<Status | null>,
    *   inside: Ask, demoted: Demoted, demote: (backend: Backend, why: string) => void,
-   *   trust: (backend: Backend) => void}} options
+   *   trust: (backend: Backend) => void, forget: () => void}} options
    */
-  constructor({ backend, choose, status, inside, demoted, demote, trust }) {
+  constructor({ backend, choose, status, inside, demoted, demote, trust, forget }) {
     this.#askStatus = status;
     this.#askInside = inside;
     this.#demoted = demoted;
     this.#demote = demote;
     this.#trust = trust;
+    this.#forget = forget;
     const switches = choices.map((choice) => {
       const radio = h("input", { type: "radio", name: "backend", value: choice, onchange: () => choose(choice) });
       radio.checked = choice === backend;
@@ -133,8 +135,16 @@ export class StatusPanel {
   }
 
   /** @param {ClientEvents["offline"]} event */
-  offline({ ready, reason }) {
-    this.#offline.textContent = ready ? t("cached") : `${t("not_cached")} ${reason}`;
+  offline({ ready, reason, bytes: size }) {
+    const text = ready ? t("cached", { size: bytes(size) }) : `${t("not_cached")} ${reason}`;
+    this.#offline.replaceChildren(
+      h("p", { class: "fine" }, text),
+      ready ? button({ class: "button small", onclick: this.#forget }, t("forget")) : "");
+  }
+
+  /** @param {boolean} done - whether what was kept could be removed */
+  forgotten(done) {
+    this.#offline.replaceChildren(h("p", { class: "fine" }, t(done ? "forgotten" : "not_forgotten")));
   }
 
   /** Asks the worker only while somebody looks. */

@@ -13,6 +13,7 @@ import { Assets } from "./assets.js";
 import { createBridge } from "./bridge.js";
 import { Bridge } from "./crossing.js";
 import { gather } from "./gather.js";
+import { kept } from "./keep.js";
 import { mark, marks } from "./marks.js";
 import { APP, Python } from "./pyodide-boot.js";
 import { handed } from "./handed.js";
@@ -250,6 +251,11 @@ class Seat {
     } finally {
       printed.flush();
     }
+  }
+
+  /** @returns {Promise<void>} when what was downloaded is written to where the service worker looks */
+  kept() {
+    return kept();
   }
 
   /** @returns {Promise<Status>} */
