@@ -13,6 +13,7 @@ import argparse
 import shlex
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from playwright.sync_api import Playwright, sync_playwright
@@ -25,12 +26,11 @@ from tests.bench.chrome import browser_name
 from tests.bench.line import NETWORKS
 from tests.bench.report import Part, write
 from tests.bench.rows import Row
-from tests.bench.sites import APPS, RIVALS, Sites, compress
+from tests.bench.sites import APPS, RIVALS, VISITS, App, Sites, compress
 from tests.browser.conftest import ROOT
 from tests.browser.server import Host, serving
 
-SLOW_ROUNDS = 3  # on the slow network, where the network itself is most of the time
-SLOW_VISITS = ("first", "repeat")
+SLOW_ROUNDS = 3  # where the network is most of the time, one round is much like another
 PARTS = ("start", "memory", "calls")
 
 
@@ -72,17 +72,18 @@ def _app(
     if options.only != "memory":
         with console.status("Compressing what is new, at brotli's best: minutes for a new runtime"):
             compress(host)
-        for network in options.network or list(NETWORKS):
-            scenario = start.Scenario(app, network, *_size(options, network))
+        console.print(f"{app}: warming up")
+        start.warm(playwright, host, targets, scratch)
+        for scenario in _scenarios(APPS[app], options):
             seen = start.Starts()
             for key, visit in start.starts(playwright, host, targets, scenario, scratch, console.print):
                 seen.add(key, visit)
-            parts.append(Part(f"Start of {app}{NETWORKS[network].words}", start.rows(seen, scenario, targets), seen))
+            name = f"Start of {app}{NETWORKS[scenario.network].words}"
+            parts.append(Part(name, start.rows(seen, scenario, targets), seen))
     if options.only in (None, "memory"):
         console.print(f"{app}: memory")
-        parts.append(
-            Part(f"Memory of {app}", memory.rows(app, memory.memories(playwright, host, sites, targets, scratch)))
-        )
+        found = memory.memories(playwright, host, sites, targets, scratch)
+        parts.append(Part(f"Memory of {app}", memory.rows(found)))
     return parts
 
 
@@ -93,19 +94,22 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", choices=PARTS, help="one of the parts")
     parser.add_argument("--rounds", type=int, default=5, help="turns that each page takes (5)")
     parser.add_argument("--app", action="append", choices=list(APPS), help="an example; may be given again (all)")
-    parser.add_argument("--network", action="append", choices=list(NETWORKS), help="may be given again (all)")
-    parser.add_argument("--visits", nargs="+", choices=start.VISITS, help="kinds of visit (all)")
+    parser.add_argument(
+        "--network", action="append", choices=list(NETWORKS), help="may be given again (what the app chooses)"
+    )
+    parser.add_argument("--visits", nargs="+", choices=VISITS, help="kinds of visit (what the app chooses)")
     parser.add_argument("--rivals", nargs="*", choices=RIVALS, help="pages to compare with (all; none without names)")
     parser.add_argument("--build", default="", help='options of build.py for the apps, such as "--start size"')
     parser.add_argument("--out", type=Path, default=ROOT / "bench-out", help="folder for the report and what is kept")
     return parser
 
 
-def _size(options: argparse.Namespace, network: str) -> tuple[tuple[str, ...], int]:
-    """Visits and rounds of one scenario."""
-    slow = network != "none"
-    visits = tuple(options.visits or (SLOW_VISITS if slow else start.VISITS))
-    return visits, min(options.rounds, SLOW_ROUNDS) if slow else options.rounds
+def _scenarios(app: App, options: argparse.Namespace) -> Iterator[start.Scenario]:
+    """What to measure of an app: what was asked for, else its own choice."""
+    for network in options.network or list(app.visits):
+        visits = tuple(options.visits or app.visits.get(network, ("first",)))
+        most = SLOW_ROUNDS if network != "none" else app.rounds or options.rounds
+        yield start.Scenario(app.name, network, visits, min(options.rounds, most))
 
 
 def _table(title: str, rows: list[Row]) -> Table:

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from onnxlet_build.runtime import Runtime
 from tests.browser.conftest import ROOT, build
 from tests.browser.server import Host
 
-__all__ = ["APPS", "DIRECT", "OURS", "RIVALS", "App", "Sites", "compress", "model_file"]
+__all__ = ["APPS", "DIRECT", "OURS", "RIVALS", "VISITS", "App", "Sites", "compress", "model_file"]
 
 HERE = Path(__file__).parent
 OURS = "onnxlet"  # its answers come through Python
@@ -38,12 +38,16 @@ class App:
         output: of the model, whose largest element names the answer.
         names: the answers in the model's order; None takes names.json beside the app.
         rivals: the pages that do the same.
+        visits: the kinds of visit that a whole run measures, by network.
+        rounds: at most so many; 0 for as many as asked for.
     """
 
     name: str
     output: str
     names: str | None
     rivals: tuple[str, ...]
+    visits: Mapping[str, tuple[str, ...]]
+    rounds: int = 0
 
     @property
     def folder(self) -> Path:
@@ -51,9 +55,11 @@ class App:
         return ROOT / "examples" / self.name
 
 
+VISITS = ("first", "repeat", "relaunch", "offline")
+EVERYTHING = {"none": VISITS, "20mbit": ("first", "repeat")}
 APPS = {
-    "digits": App("digits", "probabilities", "0123456789", ("tutorial", "plain")),
-    "photo": App("photo", "", None, ("tutorial", "plain", "transformers")),
+    "digits": App("digits", "probabilities", "0123456789", ("tutorial", "plain"), EVERYTHING),
+    "photo": App("photo", "", None, ("plain", "transformers"), {"none": ("first", "repeat")}, rounds=3),
 }
 
 # Transformers.js brings its own version of ONNX Runtime Web, built for WebGPU and WebAssembly; these are what its page

@@ -15,9 +15,9 @@ from tests.bench.sites import DIRECT, OURS, App, Sites, model_file
 from tests.bench.visits import Target, Visit, look
 from tests.browser.server import Host
 
-__all__ = ["VISITS", "Key", "Scenario", "Starts", "mount", "rows", "starts"]
+__all__ = ["Key", "Scenario", "Starts", "mount", "rows", "starts", "warm"]
 
-VISITS = ("first", "repeat", "relaunch", "offline")
+RELAUNCHED = (OURS, "tutorial")  # whose visits after a relaunch a target compares
 # What the project set itself: ratios by page, kind of visit and rival, and bytes.
 TARGETS = {
     (OURS, "first", "tutorial"): 0.30,
@@ -71,6 +71,12 @@ class Starts:
         """The median of bytes before the answer, without the model."""
         return self._median(key, lambda visit: visit.wire.before - visit.wire.before_model)
 
+    def late(self, key: Key) -> str:
+        """In words, how often Python answered first where it need not have; "" for never."""
+        told = [visit.by for visit in self.visits.get(key, [])]
+        late = told.count("python")
+        return f" (Python came first in {late} of {len(told)})" if late else ""
+
     def typical(self, key: Key) -> Visit | None:
         """The visit whose time is the median."""
         ranked = sorted(self.visits.get(key, []), key=lambda visit: visit.answer_ms)
@@ -109,7 +115,7 @@ def mount(host: Host, sites: Sites, app: App, rivals: Sequence[str], options: Se
 
     if any("direct" in function for function in entry["functions"]):
         ours(OURS, sites.without_direct(site), "python")
-        ours(DIRECT, site, "direct")
+        ours(DIRECT, site, "")
     else:
         ours(OURS, site, "python")
     for kind in rivals:
@@ -123,29 +129,37 @@ def mount(host: Host, sites: Sites, app: App, rivals: Sequence[str], options: Se
 def starts(
     playwright: Playwright,
     host: Host,
-    targets: dict[str, Target],
+    targets: Mapping[str, Target],
     scenario: Scenario,
     folder: Path,
     tell: Callable[[str], None],
 ) -> Iterator[tuple[Key, Visit]]:
-    """Measure a scenario in fresh profiles: one more round than asked for, of which the first only warms up.
+    """Measure a scenario in fresh profiles, the pages in turns.
 
     Args:
         folder: an empty one for profiles.
         tell: hears of each round.
     """
     pages = list(targets)
-    for turn in range(scenario.rounds + 1):
-        tell(f"{scenario.app}, {scenario.network}: " + (f"round {turn} of {scenario.rounds}" if turn else "warming up"))
+    for turn in range(scenario.rounds):
+        tell(f"{scenario.app}{NETWORKS[scenario.network].words}: round {turn + 1} of {scenario.rounds}")
         shift = turn % len(pages)
         for page in pages[shift:] + pages[:shift]:
+            wanted = [visit for visit in scenario.visits if visit in ("first", "repeat") or page in RELAUNCHED]
+            if page != OURS and "offline" in wanted:
+                wanted.remove("offline")
             profile = folder / f"{scenario.app}-{scenario.network}-{turn}-{page}"
-            host.line = NETWORKS[scenario.network].line() if turn else None
-            wanted = [v for v in scenario.visits if v != "offline" or targets[page].ours] if turn else ["first"]
+            host.line = NETWORKS[scenario.network].line()
             for visit, seen in _rounds(playwright, host, targets[page], profile, wanted):
-                if turn:
-                    yield Key(scenario.app, page, scenario.network, visit), seen
+                yield Key(scenario.app, page, scenario.network, visit), seen
     host.line = None
+
+
+def warm(playwright: Playwright, host: Host, targets: Mapping[str, Target], folder: Path) -> None:
+    """Visit every page once, so that the machine has the files and the browser in its memory."""
+    for name, target in targets.items():
+        with opened(playwright, folder / f"warm-{target.mount}-{name}") as context:
+            look(context, host, target)
 
 
 def _rounds(
@@ -178,7 +192,8 @@ def rows(seen: Starts, scenario: Scenario, targets: Mapping[str, Target]) -> lis
     counts = scenario.app == "digits" and scenario.network == "none"
     for visit in scenario.visits:
         ours, direct = (Key(scenario.app, page, scenario.network, visit) for page in (OURS, DIRECT))
-        for key, words in ((ours, "answer through Python"), (direct, "answer before Python")):
+        early = "answer before Python" + seen.late(direct)
+        for key, words in ((ours, "answer through Python"), (direct, early)):
             answer_ms = seen.answer_ms(key)
             if answer_ms is None:
                 continue
