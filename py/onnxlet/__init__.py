@@ -12,7 +12,16 @@ if TYPE_CHECKING:
     from .card import ModelCard
     from .comparison import Comparison, acompare, compare
     from .dtypes import DataType
-    from .errors import BuildError, InvalidInput, InvalidModel, OnnxletError, ProviderError, Refused, UnsupportedOp
+    from .errors import (
+        BuildError,
+        InvalidInput,
+        InvalidModel,
+        OnnxletError,
+        OutOfMemory,
+        ProviderError,
+        Refused,
+        UnsupportedOp,
+    )
     from .model import TensorType
     from .ops.registry import op
     from .session import (
@@ -58,7 +67,9 @@ else:
             "card": "ModelCard",
             "comparison": "Comparison acompare compare",
             "dtypes": "DataType",
-            "errors": "BuildError InvalidInput InvalidModel OnnxletError ProviderError Refused UnsupportedOp",
+            "errors": (
+                "BuildError InvalidInput InvalidModel OnnxletError OutOfMemory ProviderError Refused UnsupportedOp"
+            ),
             "model": "TensorType",
             "ops.registry": "op",
             "session": (
@@ -126,6 +137,7 @@ __all__ = [  # noqa: RUF022 (grouped by what they are for)
     "InvalidInput",
     "InvalidModel",
     "OnnxletError",
+    "OutOfMemory",
     "ProviderError",
     "Refused",
     "UnsupportedOp",

@@ -5,6 +5,7 @@
         ├── InvalidModel    (ValueError)           the model's author: the file breaks the ONNX format or its own rules
         ├── InvalidInput    (ValueError)           the caller: a feed, a value or an argument does not fit
         ├── UnsupportedOp   (NotImplementedError)  us, or the author of a custom operator
+        ├── OutOfMemory     (MemoryError)          whoever has the device, or the person at the build: it does not fit
         ├── ProviderError   (RuntimeError)         the runtime below failed
         │   └── Refused                            ... before it ran: it will not take these nodes
         └── BuildError      (RuntimeError)         the person at the build: a file, a package or an option
@@ -20,6 +21,7 @@ __all__ = [
     "InvalidInput",
     "InvalidModel",
     "OnnxletError",
+    "OutOfMemory",
     "ProviderError",
     "Refused",
     "UnsupportedOp",
@@ -40,6 +42,10 @@ class InvalidInput(OnnxletError, ValueError):
 
 class UnsupportedOp(OnnxletError, NotImplementedError):
     """An operator, or one of its modes, that nothing here implements."""
+
+
+class OutOfMemory(OnnxletError, MemoryError):
+    """A model, or a run of it, needs more memory than there is. Later, when others are closed, it may fit."""
 
 
 class ProviderError(OnnxletError, RuntimeError):

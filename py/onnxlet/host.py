@@ -297,10 +297,10 @@ def _hint(error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name:
         top = error.name.partition(".")[0]
         return f'add "{top}" to `dependencies` in the `# /// script` block at the top of the app file, and build again'
-    if isinstance(error, MemoryError):
-        return "the page's memory is full: reload it, or use smaller inputs"
     if isinstance(error, OnnxletError):
         return ""  # these say in their message what to do
+    if isinstance(error, MemoryError):
+        return "the page's memory is full: reload it, or use smaller inputs"
     return ""
 
 

@@ -191,7 +191,8 @@ class InferenceSession:
             input_feed: an array by input name; see `feeds` for what is accepted.
             run_options: accepted; ``terminate`` set beforehand refuses the run.
         Returns: numpy arrays, lists (sequences) or lists of dicts (maps), as onnxruntime gives them.
-        Raises: InvalidInput: a feed or a name does not fit; ProviderError: the runtime failed.
+        Raises: InvalidInput: a feed or a name does not fit; ProviderError: the runtime failed; OutOfMemory: the
+            model or this run needs more memory than there is.
         """
         fetches, feeds = self._prepare(output_names, input_feed, run_options)
         if inner := self._exposing(fetches):

@@ -9,7 +9,7 @@ from onnxlet.model import Model, TensorType
 
 from .models import weight_bytes
 
-__all__ = ["Footprint", "footprint"]
+__all__ = ["Footprint", "activation_bytes", "footprint"]
 
 # gzip, the least that a good host does. ONNX Runtime Web 1.30's builds; Pyodide 314 with its standard library, numpy
 # and the core, measured on a built site.
@@ -51,7 +51,7 @@ def footprint(model: Model, data: bytes, types: Mapping[str, TensorType]) -> Foo
         data: the model's file.
         types: type of each named value, as far as inferred.
     """
-    activations, unknown = _liveness(model, types)
+    activations, unknown = activation_bytes(model, types)
     packed = _gzip_bytes(data)
     download = {name: packed + size + PYTHON_BYTES for name, size in RUNTIME_BYTES.items()}
     return Footprint(weight_bytes(model), activations, unknown, len(data), packed, download)
@@ -62,7 +62,8 @@ def _gzip_bytes(data: bytes) -> int:
     return len(zlib.compress(part, 6)) * len(data) // max(len(part), 1)
 
 
-def _liveness(model: Model, types: Mapping[str, TensorType]) -> tuple[int, int]:
+def activation_bytes(model: Model, types: Mapping[str, TensorType]) -> tuple[int, int]:
+    """What `Footprint` calls activations, and unknown."""
     graph = model.graph
     last: dict[str, int] = {}
     for position, node in enumerate(graph.nodes):

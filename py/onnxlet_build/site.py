@@ -43,6 +43,7 @@ class Options:
         settings: which variants, how good, proven by which browser.
         command: a shell line that builds the same again, for the report.
         wanted: what is said of the model that has no app file.
+        memory_budget: bytes that the models of a page may take together; None leaves it to the visitor's device.
     """
 
     host: str = ""
@@ -50,6 +51,7 @@ class Options:
     settings: Settings = field(default_factory=Settings)
     command: str = ""
     wanted: Wanted = field(default_factory=Wanted)
+    memory_budget: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +238,7 @@ def _write(
             "models": models.entries,
             "apps": entries,
             "report": "report.html",
+            **({"memory_budget": options.memory_budget} if options.memory_budget else {}),
             "panels": write_panels(tree, runtime, report),
         }
         web = write_web(tree, runtime, report, tokenizers=any(app.tokenizers for app in inspected))

@@ -17,13 +17,16 @@ from onnxlet.source import NodeArg
 from .choose import Choice
 from .convert import prepare
 from .fetch import sha256
+from .footprint import activation_bytes
 from .formats import computes_in_half, weight_format
 from .manifest import Tree
 from .models import infer_types, place
 from .progress import Reporter
 from .variants import ORIGINAL, Candidate, Proof
 
-__all__ = ["SiteModels"]
+__all__ = ["PART_BYTES", "SiteModels"]
+
+PART_BYTES = 128 << 20  # the page checks and keeps a file as a whole, which takes its bytes twice for that moment
 
 
 def _faults(model: Model) -> dict[str, str]:
@@ -64,7 +67,8 @@ class SiteModels:
         Raises: BuildError: the page cannot take it, or no variant is right anywhere.
         """
         original = prepare(path)
-        placement = place(original.model, infer_types(onnx.load_model_from_string(original.data)))
+        types = infer_types(onnx.load_model_from_string(original.data))
+        placement = place(original.model, types)
         names = list(dict.fromkeys(choice.by_class.values())) if choice else [ORIGINAL]
         if choice and not names:
             raise BuildError(f"{path.name}: no backend gives right answers: {'; '.join(choice.reasons.values())}")
@@ -100,6 +104,7 @@ class SiteModels:
             "outputs": _args(signature.outputs),
             "overridable": _args(signature.overridable),
             "metadata": {name: getattr(metadata, name) for name in metadata.__slots__},
+            "activations": activation_bytes(original.model, types)[0],
             "faults": {name: why for one in prepared for name, why in _faults(one.model).items()},
             "prefer": list(choice.prefer if choice else placement.prefer),
             "reason": choice.reason if choice else placement.reason,
@@ -143,11 +148,11 @@ class SiteModels:
         return model_id
 
     def _parts(self, data: bytes, model_id: str) -> list[str]:
-        limit = self._tree.limit_bytes or len(data)
+        limit = min(self._tree.limit_bytes or PART_BYTES, PART_BYTES)
         group = f"model:{model_id}"
         if len(data) <= limit:
             return [self._tree.file(f"{model_id}.onnx", data, group)]
-        pieces = [data[at : at + limit] for at in range(0, len(data), limit)]
+        pieces = (data[at : at + limit] for at in range(0, len(data), limit))
         return [self._tree.file(f"{model_id}.part{i}", piece, group) for i, piece in enumerate(pieces)]
 
 

@@ -53,8 +53,10 @@ def chromium() -> str | None:
     return named or next((path for name in CHROMIUM_NAMES if (path := shutil.which(name))), None)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
+        if "big" in item.keywords and config.getoption("markexpr") != "big":
+            item.add_marker(pytest.mark.skip(reason="needs 10 GB of memory: pytest -m big"))
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
 

@@ -56,6 +56,17 @@ SCRIPTS = {
     "nothreads": """if (!globalThis.document) {
   globalThis.Worker = class { constructor() { throw new Error('no workers'); } };
 }""",
+    # lacks nothing, and tells tests/browser/memory.py of its WebAssembly memories
+    "weighed": """{
+  const memories = new Set(), { instantiate } = WebAssembly;
+  globalThis.memoryBytes = () => [...memories].reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
+  WebAssembly.instantiate = async (source, imports) => {
+    const made = await instantiate(source, imports);
+    const values = [(made.instance ?? made).exports, ...Object.values(imports ?? {})].flatMap(Object.values);
+    for (const value of values) if (value instanceof WebAssembly.Memory) memories.add(value);
+    return made;
+  };
+}""",
     # private windows and blocked storage
     "nostore": "Object.defineProperty(Object.getPrototypeOf(navigator), 'serviceWorker', {value: undefined});"
     "delete globalThis.caches; delete globalThis.indexedDB;",

@@ -1,6 +1,7 @@
 """Weights in the page: held once where they are computed with, whole or in parts, and given back."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -84,3 +85,54 @@ def test_a_model_that_comes_in_parts_is_the_same_model(python: PagePython) -> No
 answers = [onnxlet.InferenceSession(f"{name}.onnx").run(None, {"x": x})[0] for name in ("whole", "cut")]
 bool((answers[0] == answers[1]).all())
 """)
+
+
+@pytest.mark.parametrize("conditions", ["plain", "iso+nojspi"])
+def test_a_model_that_does_not_fit_is_refused_with_words_and_loaded_when_another_one_is_closed(
+    conditions: str, browser: Browser, tmp_path: Path
+) -> None:
+    data = layers()
+    models = {"one.onnx": data, "two.onnx": layers(seed=1), "alone.onnx": {"data": data, "activations": 10**9}}
+    options = {"models": models, "functions": [{"name": "f", "async": False}], "memory_budget": 2 * WEIGHTS_BYTES}
+    with open_python(browser, tmp_path, conditions=conditions, **options) as python:
+        (tmp_path / "assets/models/alone.onnx").unlink()  # it is not even fetched
+        said = python.run(f"""
+import numpy as np, onnxlet
+def tried(session):
+    try:
+        return session.run(None, {{"x": x}})[0].shape
+    except onnxlet.OutOfMemory as error:
+        return str(error)
+x = np.ones((1, {SIZE}), np.float32)
+one, two = onnxlet.InferenceSession("one.onnx"), onnxlet.InferenceSession("two.onnx")
+said = [tried(one), tried(two)]
+one.close()
+[*said, tried(two), tried(onnxlet.InferenceSession("alone.onnx")), tried(onnxlet.InferenceSession("one.onnx"))]""")
+    shape, second, later, alone, first = said
+    assert shape == later == [1, SIZE]
+    assert second.startswith("ONNX Runtime Web: two.onnx needs about 110 MiB of memory; models may take 140 MiB ")
+    assert "as this site was built, and one.onnx (110 MiB) is loaded. Close the other session" in second
+    assert "alone.onnx needs about 1 GiB" in alone
+    assert "and two.onnx (110 MiB) is loaded" in first
+
+
+def test_a_run_that_the_memory_does_not_suffice_for_says_so_and_the_next_one_works(
+    browser: Browser, tmp_path: Path
+) -> None:
+    nodes = [Node("Expand", ("x", "shape"), ("h",), name="expand"), Node("ReduceSum", ("h",), ("y",), name="sum")]
+    inputs = {"x": (T.FLOAT, [1]), "shape": (T.INT64, [2])}
+    models = {"expand.onnx": model(nodes, inputs, {"y": (T.FLOAT, None)})}
+    with open_python(browser, tmp_path, conditions="plain", models=models, functions=[{"name": "f"}]) as python:
+        answers = python.run("""
+import numpy as np, onnxlet
+session = onnxlet.InferenceSession("expand.onnx")
+def tried(*shape):
+    try:
+        return float(session.run(None, {"x": np.ones(1, np.float32), "shape": np.array(shape)})[0].sum())
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+[tried(2, 3), tried(2**15, 33000), tried(2**15, 32767), tried(2, 3)]""")
+    fine, overflow, bad_alloc, again = answers
+    assert fine == again == 6
+    for text in (overflow, bad_alloc):
+        assert text.startswith("OutOfMemory: ONNX Runtime Web: the memory does not suffice for this run")

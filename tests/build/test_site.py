@@ -1,5 +1,6 @@
 """The folder that a build leaves: whole, named by content, and the old one until then."""
 
+import argparse
 import json
 import os
 import re
@@ -11,15 +12,21 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 
+from onnxlet.dtypes import DataType
 from onnxlet.errors import BuildError
-from onnxlet_build import paths
+from onnxlet.model import Node
+from onnxlet_build import paths, site_models
+from onnxlet_build.commands import build as build_command
 from onnxlet_build.fetch import sha256
 from onnxlet_build.manifest import Tree, safe_json, safe_names
 from onnxlet_build.progress import Reporter
 from onnxlet_build.site import Options, build_site
+from onnxlet_build.site_models import SiteModels
+from tests.core.models import model
 
 from .conftest import ADD1, DATA, WriteApp, heed_ctrl_c
 
@@ -177,6 +184,34 @@ def test_cloudflare_gets_no_file_over_its_limit(write_app: WriteApp, tmp_path: P
     assert whole == (app.parent / "add1.onnx").read_bytes()
     assert set(site["ort"]) == {"wasm", "jspi"}
     assert any("left out the WebGPU build for browsers without JSPI" in warning for warning in report.warnings)
+
+
+def test_a_large_model_is_cut_whatever_the_host_takes_and_says_what_a_run_needs(
+    tmp_path: Path, report: Reporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site_models, "PART_BYTES", 1000)
+    data = model(
+        [Node("MatMul", ("x", "w"), ("h",), name="a"), Node("Relu", ("h",), ("y",), name="b")],
+        {"x": (DataType.FLOAT, ["n", 16])},
+        {"y": (DataType.FLOAT, ["n", 32])},
+        {"w": np.ones((16, 32), np.float32)},
+    )
+    (tmp_path / "m.onnx").write_bytes(data)
+    (tmp_path / "site").mkdir()
+    tree = Tree(tmp_path / "site")
+    models = SiteModels(tree, report)
+    entry = models.entries[models.add(tmp_path / "m.onnx")]
+    (variant,) = entry["variants"]
+    assert len(variant["parts"]) == -(-len(data) // 1000)
+    assert b"".join((tmp_path / "site" / part).read_bytes() for part in variant["parts"]) == data
+    assert entry["activations"] == (32 + 32) * 4
+
+
+@pytest.mark.parametrize(("text", "size"), [("900MB", 900_000_000), ("1.5g", 1_500_000_000), ("2048", 2048)])
+def test_a_size_is_given_with_a_unit_or_in_bytes(text: str, size: int) -> None:
+    parser = argparse.ArgumentParser()
+    build_command.describe(parser)
+    assert parser.parse_args(["app.py", "--memory-budget", text]).memory_budget == size
 
 
 def test_a_file_that_cannot_be_cut_is_refused_where_the_host_has_a_limit(tmp_path: Path) -> None:

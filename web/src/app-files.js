@@ -1,8 +1,7 @@
 /**
- * What one app brings into Python: its own files in a folder, its packages, and its models where Python cannot wait for them.
+ * What one app brings into Python: its own files in a folder, and its packages.
  */
 
-/** @import { Bridge } from "./crossing.js" */
 /** @import { Assets } from "./assets.js" */
 /** @import { SiteApp } from "./protocol.js" */
 /** @import { Python } from "./pyodide-boot.js" */
@@ -37,19 +36,6 @@ export class AppFiles {
     this.#python.write(this.folder, await this.#files);
     const eager = this.#app.packages.filter((name) => !this.#onlyForPictures(name));
     if (eager.length) await this.#python.load(eager);
-  }
-
-  /**
-   * Lay the app's models beside its files: where Python cannot wait, they have to be there before it asks.
-   * @param {Bridge} bridge which has begun to load them
-   */
-  async keepModels(bridge) {
-    const models = Object.entries(this.#app.models).map(async ([name, id]) => {
-      const { error, data } = await bridge.bytes(id);
-      if (!data) throw new Error(error);
-      return { name, data };
-    });
-    this.#python.write(this.folder, await Promise.all(models));
   }
 
   /** The package that decodes pictures: in the background after the start, or when the first picture comes. */

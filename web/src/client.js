@@ -176,7 +176,7 @@ export class Client {
     const answer = this.#queue.then(async () => {
       const running = this.#running;
       if (stops !== this.#stops || !running || !this.#ready) return { error: STOPPED };
-      return Promise.race([running.api.inside(what, session, name).catch(lostWords), running.ended]);
+      return running.unlessEnded(/** @type {Promise<any>} */ (running.api.inside(what, session, name).catch(lostWords)));
     });
     this.#queue = answer;
     return /** @type {Promise<any>} */ (answer);
@@ -237,7 +237,7 @@ export class Client {
       const ready = await this.start();
       if ("error" in ready) return ready;
       const running = /** @type {Seat} */ (this.#running);
-      return Promise.race([question(running.api).catch(lostWords), running.ended]);
+      return running.unlessEnded(question(running.api).catch(lostWords));
     });
     this.#queue = answer;
     return answer;
@@ -247,7 +247,7 @@ export class Client {
   async status() {
     const running = this.#running;
     if (!running || !this.#ready) return null;
-    const status = await Promise.race([running.api.status(), running.ended]);
+    const status = await running.unlessEnded(running.api.status());
     return "error" in status ? null : status;
   }
 
@@ -278,7 +278,7 @@ export class Client {
         onInterim(interim);
       };
       const asked = running.api.call(fn, inputs, buffers).catch(lostWords);
-      const answer = /** @type {CallResult & Ended} */ (await Promise.race([asked, running.ended]));
+      const answer = /** @type {CallResult & Ended} */ (await running.unlessEnded(asked));
       running.onInterim = () => {};
       this.#growing = null;
       this.#calls -= 1;
@@ -369,7 +369,7 @@ export class Client {
     if (this.#running !== running) return this.#started ?? answer; // stopped meanwhile, or replaced
     if ("error" in answer) return this.#startFailed(answer, config.isolated);
     if (this.#edits) {
-      const edited = await Promise.race([running.api.edit(this.#edits).catch(lostWords), running.ended]);
+      const edited = await running.unlessEnded(running.api.edit(this.#edits).catch(lostWords));
       if (this.#running !== running) return this.#started ?? answer;
       if ("error" in edited) this.#edits = null;
       this.#emit("edited", edited);

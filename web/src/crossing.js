@@ -6,7 +6,7 @@
  * Python's is ever held here, so no proxy outlives a call.
  */
 
-import { OrtError } from "./runtime.js";
+import { OrtError } from "./failures.js";
 import { memoryBytes } from "./seam.js";
 import { itemBytes, packed, unpacked } from "./tensors.js";
 

@@ -5,7 +5,9 @@
  * tensors as bytes and nothing of Python.
  */
 
-import { OrtError, Runtime } from "./runtime.js";
+import { Budget, need } from "./budget.js";
+import { OrtError } from "./failures.js";
+import { Runtime } from "./runtime.js";
 import { joined } from "./weights.js";
 
 /** @import * as Ort from "onnxruntime-common" */
@@ -35,14 +37,15 @@ const DEFAULTS = {
 };
 
 /** @typedef {{id?: string, provider: Provider, options: Ort.InferenceSession.SessionOptions}} Spec */
-/** @typedef {Partial<Record<Provider, Runtime>>} Runtimes one of each in a worker */
-/** @typedef {{runtime: Runtime, made: Promise<Ort.InferenceSession>}} Made */
+/** @typedef {Partial<Record<Provider, Runtime>> & {budget?: Budget}} Runtimes one of each in a worker, and what they may take */
+/** @typedef {{runtime: Runtime, made: Promise<Ort.InferenceSession>, again: (() => void) | null}} Made again: where there was no room */
 
 export class Engine {
   #site;
   #assets;
   #threads;
   #runtimes;
+  #budget;
   /** @type {Map<number, Made>} */
   #sessions = new Map();
   #count = 0;
@@ -62,18 +65,22 @@ export class Engine {
   constructor(site, assets, isolated, runtimes = {}) {
     this.#site = site;
     this.#runtimes = runtimes;
+    this.#budget = runtimes.budget ??= new Budget(site.memory_budget);
     this.#assets = assets;
     this.#threads = threadsHere(isolated, site.cores ?? navigator.hardwareConcurrency ?? 1);
   }
 
   /**
-   * Start downloading the runtime and the models of an app.
+   * Start downloading the runtime and the models of an app, as many as there is memory for.
    * @param {Record<string, Files>} files by model id
    */
   prefetch(files) {
     this.#files = files;
+    let left = this.#budget.left;
     for (const [id, { backend }] of Object.entries(files)) {
       const variant = this.#variant(id, backend);
+      left -= this.#needs(id, variant).bytes;
+      if (left < 0) continue; // for create() to say
       const whole = backend === "python";
       const model = whole ? this.#assets.model(variant).then((one) => [one]) : this.#assets.pieces(variant);
       model.catch(() => {}); // create() meets the failure
@@ -94,20 +101,37 @@ export class Engine {
    * @param {Uint8Array[] | null} pieces the model, where it is not one of the site's
    * @returns {number} the session
    */
-  create({ id = "", provider, options }, pieces) {
-    const ahead = pieces ? undefined : this.#ahead.get(keyOf(id, provider, options));
+  create(spec, pieces) {
+    const key = keyOf(spec.id ?? "", spec.provider, spec.options);
+    const ahead = pieces ? undefined : this.#ahead.get(key);
     if (ahead !== undefined) {
-      this.#ahead.delete(keyOf(id, provider, options));
+      this.#ahead.delete(key);
       return ahead;
     }
-    const runtime = this.#runtime(provider);
-    const model = pieces ?? this.#take(id, provider);
-    const made = runtime.create(model, options);
-    made.catch(({ type }) => {
-      if (!pieces && type === "Refused") this.#models.set(this.#variant(id, provider), Promise.resolve(model));
-    });
-    this.#sessions.set(++this.#count, { runtime, made });
+    const session = /** @type {Made} */ ({ runtime: this.#runtime(spec.provider) });
+    this.#make(session, spec, pieces);
+    this.#sessions.set(++this.#count, session);
     return this.#count;
+  }
+
+  /** @param {Made} session @param {Spec} spec @param {Uint8Array[] | null} pieces */
+  #make(session, { id = "", provider, options }, pieces) {
+    session.again = null;
+    try {
+      const variant = pieces ? null : this.#variant(id, provider);
+      this.#budget.hold(session, variant ? this.#needs(id, variant) : { name: "a model of the app's own", bytes: need(sizeOf(pieces)) });
+      const model = variant ? this.#take(variant) : pieces;
+      session.made = session.runtime.create(/** @type {NonNullable<typeof model>} */ (model), options);
+      session.made.catch(({ type }) => {
+        this.#budget.release(session);
+        if (variant && type === "Refused") this.#models.set(variant, /** @type {Promise<Uint8Array[]>} */ (model));
+      });
+    } catch (error) {
+      session.made = Promise.reject(error);
+    }
+    session.made.catch(({ type }) => {
+      if (!pieces && type === "OutOfMemory") session.again = () => this.#make(session, { id, provider, options }, null);
+    });
   }
 
   /**
@@ -137,8 +161,9 @@ export class Engine {
    * @throws {OrtError}
    */
   async run(session, take, fetches) {
-    const { runtime, made } = this.#session(session);
-    return runtime.run(await made, take, fetches);
+    const entry = this.#session(session);
+    entry.again?.(); // others may have closed their sessions since
+    return entry.runtime.run(await entry.made, take, fetches);
   }
 
   /** @param {number} session */
@@ -151,7 +176,9 @@ export class Engine {
   release(session) {
     const entry = this.#sessions.get(session);
     this.#sessions.delete(session);
-    entry?.runtime.release(entry.made);
+    if (!entry) return;
+    entry.runtime.release(entry.made);
+    this.#budget.release(entry);
   }
 
   /**
@@ -160,15 +187,16 @@ export class Engine {
    * @param {string} id
    * @param {Backend} backend
    * @returns {Promise<Uint8Array>}
+   * @throws {OrtError}
    */
   async bytes(id, backend) {
-    const ready = this.#models.has(this.#variant(id, backend));
-    return ready ? joined(await this.#take(id, backend)) : this.#assets.model(this.#variant(id, backend));
+    const variant = this.#variant(id, backend);
+    this.#budget.check(this.#needs(id, variant));
+    return this.#models.has(variant) ? joined(await this.#take(variant)) : this.#assets.model(variant);
   }
 
-  /** @param {string} id @param {Backend} backend */
-  async #take(id, backend) {
-    const variant = this.#variant(id, backend);
+  /** @param {Variant} variant */
+  async #take(variant) {
     const ready = this.#models.get(variant);
     this.#models.delete(variant);
     return ready ?? this.#assets.pieces(variant);
@@ -179,6 +207,12 @@ export class Engine {
     const model = this.#site.models[id];
     if (!model) throw new OrtError("InvalidModel", `the site has no model ${id}`);
     return this.#files[id]?.variants[backend] ?? model.variants[0];
+  }
+
+  /** @param {string} id @param {Variant} variant */
+  #needs(id, { bytes }) {
+    const { name, activations } = this.#site.models[id];
+    return { name, bytes: need(bytes, activations) };
   }
 
   /** What runs, for the page. @param {Provider} provider */
@@ -231,4 +265,9 @@ function threadsHere(isolated, cores) {
   if (typeof SharedArrayBuffer !== "function") return { threads: 1, reason: "this browser has no shared memory" };
   const threads = Math.max(1, Math.min(MAX_THREADS, Math.floor(cores / 2)));
   return { threads, reason: `half of ${cores} cores, at most ${MAX_THREADS}` };
+}
+
+/** @param {Uint8Array[] | null} pieces */
+function sizeOf(pieces) {
+  return (pieces ?? []).reduce((sum, { length }) => sum + length, 0);
 }

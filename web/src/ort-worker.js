@@ -5,7 +5,7 @@
 import { Assets } from "./assets.js";
 import { ANSWERED, HEAD, NEEDS_ROOM, SIZE, TURN, layout, read, write } from "./atomics.js";
 import { Engine } from "./engine.js";
-import { OrtError } from "./runtime.js";
+import { OrtError } from "./failures.js";
 import { fetchThrough, memoryBytes } from "./seam.js";
 import { packed, unpacked } from "./tensors.js";
 

@@ -71,6 +71,8 @@ export interface SiteModel {
   outputs: Tensor[];
   overridable?: Tensor[];
   metadata: Record<string, unknown>;
+  /** Bytes of values alive at once in a run, open dimensions taken as 1. */
+  activations?: number;
   prefer: Backend[];
   reason?: string;
   /** What a provider, by onnxruntime's name of it, computes wrongly: Python cuts the graph around it. */
@@ -200,6 +202,8 @@ export interface Site {
   apps: SiteApp[];
   /** Processors to reckon with, whatever the device says: a build proves threads on a small machine too. */
   cores?: number;
+  /** Bytes that the models of a worker may take together; without it the device decides. */
+  memory_budget?: number;
   /** What stands behind the tabs of a page: the paths of the editor's module and of Netron's page. */
   panels?: { editor?: string; netron?: string };
 }

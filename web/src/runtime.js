@@ -5,6 +5,7 @@
  * everything queues here. After a failed run on the GPU the next one never returns; so the first failure is the last run.
  */
 
+import { OrtError, createFailure, runFailure, words } from "./failures.js";
 import { mark } from "./marks.js";
 import { printed } from "./printed.js";
 import { bytesOf, typed } from "./tensors.js";
@@ -15,25 +16,12 @@ import { apart } from "./weights.js";
 /** @import { OrtFiles } from "./protocol.js" */
 /** @import { RawTensor } from "./tensors.js" */
 
-/** @typedef {"InvalidModel" | "InvalidInput" | "ProviderError" | "Refused"} FailureType the core's exception classes */
 /** @typedef {"wasm" | "webgpu"} Provider */
 
 /** How long threads may take to start before one thread is tried instead; where they start they need about 1 s. */
 const THREADS_START_MS = 20_000;
 /** How long a run on the GPU may take; a software adapter needs 100 times as long as a real one. */
 const GPU_RUN_MS = 180_000;
-
-/** A failure, by who has to act. */
-export class OrtError extends Error {
-  /**
-   * @param {FailureType} type
-   * @param {string} message
-   */
-  constructor(type, message) {
-    super(message);
-    this.type = type;
-  }
-}
 
 export class Runtime {
   #files;
@@ -43,10 +31,8 @@ export class Runtime {
   #loading;
   /** @type {Promise<unknown>} */
   #queue = Promise.resolve();
-  /** @type {(error: OrtError) => void} */
-  #lose = () => {};
-  /** @type {Promise<never>} rejects when the GPU is lost */
-  #lost;
+  /** Who waits for the GPU. @type {Set<(error: OrtError) => void>} */
+  #waiting = new Set();
   /** Sessions that are open, and the device that they compute on. */
   #open = 0;
   /** @type {GPUDevice | undefined} */
@@ -70,8 +56,6 @@ export class Runtime {
     this.#provider = provider;
     this.threads = threads;
     this.threadsReason = reason;
-    this.#lost = new Promise((_, reject) => (this.#lose = reject));
-    this.#lost.catch(() => {});
   }
 
   /** Start the downloads. */
@@ -88,9 +72,9 @@ export class Runtime {
    */
   create(model, options) {
     return this.#next(async () => {
-      const { graph, files: externalData } = apart(await model);
       const ort = await (this.#loading ??= this.#load());
       try {
+        const { graph, files: externalData } = apart(await model);
         const session = await this.#guard(
           ort.InferenceSession.create(graph, { ...options, externalData, executionProviders: [this.#provider] }),
         );
@@ -208,7 +192,7 @@ export class Runtime {
   /** @param {string} why */
   #break(why) {
     this.broken ||= `WebGPU cannot go on in this worker: ${why}`;
-    this.#lose(new OrtError("Refused", this.broken));
+    for (const reject of this.#waiting) reject(new OrtError("Refused", this.broken));
   }
 
   /**
@@ -219,13 +203,17 @@ export class Runtime {
   async #guard(work) {
     if (this.#provider !== "webgpu") return work;
     let timer;
-    const late = new Promise((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`no answer from the GPU within ${GPU_RUN_MS / 1000} s`)), GPU_RUN_MS);
-    });
+    /** @type {(error: Error) => void} */
+    let lose = () => {};
     try {
-      return /** @type {T} */ (await Promise.race([work, late, this.#lost]));
+      return await new Promise((resolve, reject) => {
+        this.#waiting.add((lose = reject));
+        timer = setTimeout(() => reject(new Error(`no answer from the GPU within ${GPU_RUN_MS / 1000} s`)), GPU_RUN_MS);
+        work.then(resolve, reject);
+      });
     } finally {
       clearTimeout(timer);
+      this.#waiting.delete(lose);
     }
   }
 
@@ -268,36 +256,4 @@ function tensors(ort, feeds) {
 function raw(value) {
   const { type, dims, data } = value;
   return [type, [...dims], Array.isArray(data) ? data : bytesOf(/** @type {ArrayBufferView} */ (data))];
-}
-
-/**
- * @param {unknown} error
- * @returns {OrtError}
- */
-function createFailure(error) {
-  if (error instanceof OrtError) return error;
-  const text = words(error);
-  if (/ERROR_CODE: 7\b|protobuf parsing failed|No graph was found/.test(text)) return new OrtError("InvalidModel", text);
-  // AssetError names the file; everything else is a model or a machine that another provider may cope with.
-  if (error instanceof Error && error.name === "AssetError") return new OrtError("ProviderError", text);
-  return new OrtError("Refused", text);
-}
-
-/**
- * @param {unknown} error
- * @returns {OrtError}
- */
-function runFailure(error) {
-  if (error instanceof OrtError) return error;
-  const text = words(error);
-  // The JavaScript side takes fewer types and fewer inputs (no overridable initializers) than the model may have.
-  if (/unsupported data type|Unsupported tensor type|has no tensors of|invalid input '|non-tensor/i.test(text)) {
-    return new OrtError("Refused", text);
-  }
-  return new OrtError(/ERROR_CODE: 2\b/.test(text) ? "InvalidInput" : "ProviderError", text);
-}
-
-/** @param {unknown} error */
-function words(error) {
-  return error instanceof Error ? error.message : String(error);
 }

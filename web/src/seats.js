@@ -27,6 +27,10 @@ export class Seat {
   #worker;
   /** @type {(ended: Ended) => void} */
   #end = () => {};
+  /** Who waits for an answer. @type {Set<(ended: Ended) => void>} */
+  #asking = new Set();
+  /** @type {Ended | null} */
+  #over = null;
   /** Hears each value that a generator yields. @type {(interim: Interim) => void} */
   onInterim = () => {};
   /** Resolves once nothing can be asked any more. @type {Promise<Ended>} */
@@ -56,9 +60,25 @@ export class Seat {
     this.#worker.leave(this, { error: why });
   }
 
+  /**
+   * An answer of the worker's, or its end. Promise.race would leave every answer with `ended` for as long as the worker lives.
+   * @template T
+   * @param {Promise<T>} answer
+   * @returns {Promise<T | Ended>}
+   */
+  unlessEnded(answer) {
+    return new Promise((resolve, reject) => {
+      if (this.#over) return resolve(this.#over);
+      this.#asking.add(resolve);
+      answer.then(resolve, reject).finally(() => this.#asking.delete(resolve));
+    });
+  }
+
   /** It is over. @param {Ended} ended */
   tell(ended) {
+    this.#over = ended;
     this.#end(ended);
+    for (const resolve of this.#asking) resolve(ended);
   }
 }
 

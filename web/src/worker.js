@@ -11,7 +11,6 @@ import * as Comlink from "./vendor/comlink.js";
 import { AppFiles } from "./app-files.js";
 import { Assets } from "./assets.js";
 import { createBridge } from "./bridge.js";
-import { Bridge } from "./crossing.js";
 import { gather } from "./gather.js";
 import { kept } from "./keep.js";
 import { mark, marks } from "./marks.js";
@@ -133,7 +132,6 @@ class Seat {
       const host = /** @type {Host} */ (pyodide.pyimport("onnxlet.host"));
       mark("import");
       this.#session = { files, bridge, host };
-      if (bridge instanceof Bridge && bridge.waits === "none") await files.keepModels(bridge); // it cannot wait for them later
       const fault = await this.#begin(app);
       if (fault) return failure(JSON.parse(fault).error);
       mark("app");

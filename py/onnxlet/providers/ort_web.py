@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..dtypes import Array, DataType, Narrow, from_ort_type
-from ..errors import InvalidInput, InvalidModel, OnnxletError, ProviderError, Refused
+from ..errors import InvalidInput, InvalidModel, OnnxletError, OutOfMemory, ProviderError, Refused
 from ..options import ExecutionMode, GraphOptimizationLevel
 from ..source import ModelSource
 from .base import Value
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["WebExecutable", "WebProvider"]
 
-_ERRORS: dict[str, type[OnnxletError]] = {c.__name__: c for c in (InvalidInput, InvalidModel, ProviderError, Refused)}
+_ERRORS: dict[str, type[OnnxletError]] = {
+    c.__name__: c for c in (InvalidInput, InvalidModel, OutOfMemory, ProviderError, Refused)
+}
 _NODE_NAME = re.compile(r"(?:node with name|node name:|Name:) ?'?([^'\s,]+)'?|In Node, \(\"([^\"]+)\"")
 _LEVELS = {
     GraphOptimizationLevel.ORT_DISABLE_ALL: "disabled",
@@ -117,7 +119,7 @@ class WebExecutable:
         self._calls: dict[tuple[Any, ...], _Call] = {}  # by all that a run says but values
 
     def run(self, fetches: Sequence[str], feeds: Mapping[str, Value]) -> list[Value]:
-        """Raises: ProviderError: the runtime failed, or nothing here can wait; Refused: it will not take the model."""
+        """Raises: ProviderError: it failed, or nothing here can wait; OutOfMemory; Refused: it takes no such model."""
         call = self._prepared(fetches, feeds)
         if self._blocks:
             return call.read(call.start(*map(_argument, feeds.values())))

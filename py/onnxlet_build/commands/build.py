@@ -65,12 +65,28 @@ def describe(parser: argparse.ArgumentParser) -> None:
         default="speed",
         help="of right variants, ship the smallest within 10%% of the fastest, or the smallest (default: speed)",
     )
+    parser.add_argument(
+        "--memory-budget",
+        type=_size,
+        metavar="SIZE",
+        help="what the models of a page may take together, such as 900MB: one that does not fit is refused with a "
+        "sentence (default: half of the device's memory, and less than WebAssembly's 4 GiB)",
+    )
     parser.add_argument("--no-browser", action="store_true", help="prove nothing; the report says so")
     parser.add_argument("--offline", action="store_true", help="take everything from the cache")
     parser.add_argument("--refresh", action="store_true", help="resolve packages again, and measure variants again")
     parser.add_argument("--quiet", action="store_true", help="say only what is wrong")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
     parser.add_argument("--version", action="version", version=f"onnxlet {onnxlet.__version__}")
+
+
+def _size(text: str) -> int:
+    """Bytes of "900MB", "1.5GB" or a plain number."""
+    number = text.strip().upper().removesuffix("B")
+    for unit, factor in (("K", 10**3), ("M", 10**6), ("G", 10**9)):
+        if number.endswith(unit):
+            return int(float(number[:-1]) * factor)
+    return int(number)
 
 
 def _public(argument: str) -> str:
@@ -104,6 +120,7 @@ def run(options: argparse.Namespace) -> int:
     with effort.executor(options) as executor:
         command = shlex.join(["python", "build.py", *map(_public, options.given)])
         chosen = Options(options.host, options.title or "Demos", settings, command, about_model.wanted(options))
+        chosen = replace(chosen, memory_budget=options.memory_budget)
         built = build_site(options.apps, options.out, chosen, report, executor, refresh=options.refresh)
     if options.json:
         summary = {

@@ -104,6 +104,7 @@ def open_python(
     models: Mapping[str, bytes | Mapping[str, Any]] | None = None,
     functions: Iterable[Mapping[str, Any]] = (),
     cores: int = 0,
+    memory_budget: int = 0,
 ) -> Iterator[PagePython]:
     """Serve a site made for the purpose and start Python in it.
 
@@ -114,8 +115,9 @@ def open_python(
         models: by name; bytes, or a dict with "data" and site.json's other keys; "cuts" are where its file is cut.
         functions: of the app, for site.json ({"async": true} makes an async app).
         cores: what the browser says that the machine has; 0 leaves it as it is.
+        memory_budget: bytes that models may take; 0 leaves it to the device.
     """
-    build_site(folder, models or {}, functions)
+    build_site(folder, models or {}, functions, memory_budget)
     context = browser.new_context()
     try:
         with serving({"demo": folder}) as host:
@@ -131,7 +133,10 @@ def open_python(
 
 
 def build_site(
-    folder: Path, models: Mapping[str, bytes | Mapping[str, Any]], functions: Iterable[Mapping[str, Any]]
+    folder: Path,
+    models: Mapping[str, bytes | Mapping[str, Any]],
+    functions: Iterable[Mapping[str, Any]],
+    memory_budget: int = 0,
 ) -> dict[str, Any]:
     """Lay out a site with Python, ONNX Runtime Web and models, and its manifest."""
     runtime = Runtime(Reporter(quiet=True))
@@ -176,6 +181,8 @@ def build_site(
             }
         ],
     }
+    if memory_budget:
+        site["memory_budget"] = memory_budget
     (folder / "site.json").write_text(json.dumps(site))
     shutil.copy(HERE / "index.html", folder / "index.html")
     shutil.copy(HERE / "index.js", folder / "index.js")

@@ -18,7 +18,7 @@ async function start() {
   const [app] = site.apps;
   const assets = new Assets(site, root);
   const python = new Python(site, assets, fetchThrough(assets));
-  const files = new AppFiles(site, app, assets, python, "/app");
+  const files = new AppFiles(app, assets, python, "/app");
   const heap = () => python.heap;
   const options = { site, root, app: app.name, assets, heap, backend: query.get("backend"), isolated: query.get("isolated") === "1" };
   const [pyodide, bridge] = await Promise.all([python.boot(), createBridge(options)]);
