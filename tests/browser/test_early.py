@@ -51,6 +51,8 @@ def test_what_the_page_began_is_fetched_once_and_answers(visit: Visiting, demo: 
         answer = classified(page)
     assert re.fullmatch(r"\d", answer)
     times = Counter(path.rsplit("/", 1)[1] for path in asked if path.endswith((*BINARY, "worker.js", ".json", ".py")))
+    if conditions.startswith("plain+nojspi"):  # Python computes alone there, and asks for the model again
+        times = Counter({name: n for name, n in times.items() if not name.endswith(".onnx")})
     assert max(times.values()) == 1, times
     assert page.evaluate("document.documentElement.dataset.answer") in ("direct", "python")
     stages = page.evaluate("performance.getEntriesByType('mark').map(({ name }) => name)")
