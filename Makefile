@@ -47,4 +47,4 @@ browser:
 	@sh tests/browser/ensure-chromium.sh
 
 clean:
-	rm -rf .venv web/node_modules dist
+	rm -rf .venv web/node_modules dist bench-out

@@ -1,6 +1,6 @@
 """A slow network, made by the test host itself: so it holds for pages, workers and service workers of any browser.
 
-Chromium's own emulation belongs to one DevTools target; requests of workers and service workers escape it.
+Chromium's own emulation is set for one DevTools target at a time; nothing here depends on which of them it reaches.
 """
 
 import threading
