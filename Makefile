@@ -9,7 +9,7 @@ APPS := $(addprefix examples/,digits photo detect background ocr search voice di
 .PHONY: demo test check bench browser kernels clean
 
 demo: .venv/.ready web/node_modules/.ready browser
-	$(BIN)/python build.py $(APPS) --variants original --out dist
+	$(BIN)/python build.py $(APPS) --variants original --precompress gz --out dist
 	$(BIN)/python build.py serve dist --host $(HOST) --port $(PORT)
 
 test: check browser kernels

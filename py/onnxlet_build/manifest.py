@@ -12,9 +12,7 @@ from onnxlet.errors import BuildError
 
 from .fetch import sha256
 
-__all__ = ["CLOUDFLARE_LIMIT_BYTES", "Tree", "safe_json"]
-
-CLOUDFLARE_LIMIT_BYTES = 24 * 2**20  # Cloudflare Pages refuses files over 25 MiB; some room for what it adds
+__all__ = ["Tree", "safe_json"]
 
 _SAFE_NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9_+.-]*")
 

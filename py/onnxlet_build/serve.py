@@ -1,11 +1,12 @@
 """``build.py serve DIR``: a local server that does what a good static host does.
 
-Right MIME types, what the site's ``_headers`` file says, ``/digits`` for ``digits.html``. For trying a site out: it has
-no TLS and no compression.
+Right MIME types, what the site's ``_headers`` file says, ``/digits`` for ``digits.html``, and the ``.br`` or ``.gz``
+beside a file where the browser takes it. For trying a site out: it has no TLS.
 """
 
 import contextlib
 import os
+import re
 import sys
 import urllib.parse
 from http import HTTPStatus
@@ -19,6 +20,7 @@ from .headers import MIME, read_headers_file
 __all__ = ["Server", "make_server"]
 
 _CHUNK_BYTES = 1 << 20
+_ENCODINGS = {"br": "br", "gzip": "gz"}  # Content-Encoding: suffix, the smaller first
 
 
 class Server(ThreadingHTTPServer):
@@ -26,8 +28,9 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, folder: Path, host: str, port: int, isolation: bool, log: bool) -> None:
+    def __init__(self, folder: Path, host: str, port: int, isolation: bool, compress: bool, log: bool) -> None:
         self.folder = folder.resolve()
+        self.compress = compress
         self.rules = read_headers_file(self.folder / "_headers") if isolation else []
         self.log = log
         super().__init__((host, port), _Handler)
@@ -41,13 +44,20 @@ class Server(ThreadingHTTPServer):
 
 
 def make_server(
-    folder: Path, host: str = "127.0.0.1", port: int = 8000, *, isolation: bool = True, log: bool = False
+    folder: Path,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    *,
+    isolation: bool = True,
+    compress: bool = True,
+    log: bool = False,
 ) -> Server:
     """A server that listens already; call its ``serve_forever``.
 
     Args:
         port: 0 takes a free one.
         isolation: send what the site's ``_headers`` asks for (COOP, COEP, the policy); False mimics a bare host.
+        compress: send the .br and .gz that lie beside files to browsers that take them; False mimics a bare host.
     Raises: BuildError: no such folder, no site in it, or the port is taken.
     """
     if not folder.is_dir():
@@ -55,7 +65,7 @@ def make_server(
     if not (folder / "index.html").is_file():
         raise BuildError(f"{folder}: has no index.html; give the folder that build.py wrote")
     try:
-        return Server(folder, host, port, isolation, log)
+        return Server(folder, host, port, isolation, compress, log)
     except OSError as error:
         raise BuildError(
             f"{host}:{port}: cannot listen there ({error.strerror}); choose another with --port"
@@ -85,24 +95,36 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
-        stat = file.stat()
-        tag = f'"{stat.st_mtime_ns:x}-{stat.st_size:x}"'
-        if self.headers.get("If-None-Match") == tag:
-            self.send_response(HTTPStatus.NOT_MODIFIED)
-            self.send_header("ETag", tag)
-            self.end_headers()
-            return
-        self.send_response(HTTPStatus.OK)
-        self.send_header("Content-Type", MIME.get(file.suffix.lower(), "application/octet-stream"))
-        self.send_header("Content-Length", str(stat.st_size))
+        sent, coding, several = self._choose(file)
+        stat = sent.stat()
+        tag = f'"{stat.st_mtime_ns:x}-{stat.st_size:x}{coding and "-"}{coding}"'  # each form has a tag of its own
+        known = self.headers.get("If-None-Match") == tag
+        self.send_response(HTTPStatus.NOT_MODIFIED if known else HTTPStatus.OK)
+        if not known:
+            self.send_header("Content-Type", MIME.get(file.suffix.lower(), "application/octet-stream"))
+            self.send_header("Content-Length", str(stat.st_size))
+            if coding:
+                self.send_header("Content-Encoding", coding)
         self.send_header("ETag", tag)
+        if several:
+            self.send_header("Vary", "Accept-Encoding")
         if not file.is_relative_to(self.server.folder / "assets"):
             self.send_header("Cache-Control", "no-cache")
         self.end_headers()
-        if body:
-            with file.open("rb") as stream:
+        if body and not known:
+            with sent.open("rb") as stream:
                 while chunk := stream.read(_CHUNK_BYTES):
                     self.wfile.write(chunk)
+
+    def _choose(self, file: Path) -> tuple[Path, str, bool]:
+        """The form of a file that this browser gets, its Content-Encoding, and whether others get another one."""
+        if not self.server.compress:
+            return file, "", False
+        forms = {name: file.with_name(f"{file.name}.{suffix}") for name, suffix in _ENCODINGS.items()}
+        forms = {name: form for name, form in forms.items() if form.is_file()}
+        takes = _accepted(self.headers.get("Accept-Encoding", ""))
+        coding = next((name for name in forms if name in takes), "")
+        return forms.get(coding, file), coding, bool(forms)
 
     def _find(self, path: str) -> Path | None:
         """The file or folder that a URL path means; None where there is none, or it lies outside the site."""
@@ -142,3 +164,13 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         if self.server.log:
             sys.stderr.write(f"{format % args}\n")
+
+
+def _accepted(header: str) -> set[str]:
+    """The codings that an Accept-Encoding header allows (RFC 9110, 12.5.3); "*" is taken for none that we have."""
+    takes = set()
+    for entry in header.lower().split(","):
+        name, *parameters = (part.strip() for part in entry.split(";"))
+        if not any(re.fullmatch(r"q=0(\.0*)?", parameter) for parameter in parameters):
+            takes.add(name)
+    return takes

@@ -16,19 +16,22 @@ from . import paths
 from .apps import Wanted, flag, keep, name_of, refuse_changed, write_app
 from .browser import version_of
 from .folding import Direct, differing
+from .hosts import HOSTS
 from .inspect_app import Inspected, inspect_app
-from .manifest import CLOUDFLARE_LIMIT_BYTES, Tree, safe_names
+from .manifest import Tree, safe_names
 from .packages import Package, forget_resolved, resolve
 from .progress import Reporter
 from .report import Context, write_report
 from .runtime import Runtime
 from .site_models import SiteModels
-from .site_pages import read_templates, write_pages
+from .site_pages import first_files, read_templates, write_manifest, write_pages
 from .site_panels import write_panels
 from .site_runtime import write_ort, write_python, write_web
+from .site_weight import weigh_site
 from .sizes import Row, summarize
 from .study import Evidence, Settings, study
 from .variants import Study
+from .visits import Visit
 
 __all__ = ["Built", "Options", "build_site"]
 
@@ -38,20 +41,29 @@ class Options:
     """What the person asked for.
 
     Args:
-        host: "" or "cloudflare": no file over 24 MiB.
+        host: a name in `HOSTS`.
+        codings: compressed files to write, of `CODINGS`; the host's own choice where there is none.
         title: of the gallery page.
         settings: which variants, how good, proven by which browser.
         command: a shell line that builds the same again, for the report.
         wanted: what is said of the model that has no app file.
         memory_budget: bytes that the models of a page may take together; None leaves it to the visitor's device.
+        budget: bytes that a first visit may weigh, by name (budget.py); more is a warning.
     """
 
     host: str = ""
+    codings: tuple[str, ...] | None = None
     title: str = "Demos"
     settings: Settings = field(default_factory=Settings)
     command: str = ""
     wanted: Wanted = field(default_factory=Wanted)
     memory_budget: int | None = None
+    budget: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def compressed(self) -> tuple[str, ...]:
+        """The compressed files to write."""
+        return HOSTS[self.host].codings if self.codings is None else self.codings
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +72,15 @@ class Built:
 
     Args:
         site: site.json's content.
-        rows: what a visitor's browser fetches.
+        rows: what the site holds.
+        visits: what the page of each app fetches.
         studies: what was found out about each model.
         written: app files that were written for models without one, beside `out`, for the person to edit.
     """
 
     site: dict[str, Any]
     rows: list[Row]
+    visits: tuple[Visit, ...]
     studies: tuple[Study, ...]
     written: tuple[Path, ...] = ()
 
@@ -95,17 +109,18 @@ def build_site(
         studies = _studies(inspected, options.settings, scratch, report, executor, runtime, refresh=refresh)
         for folder in (scratch / "site", scratch / "without"):
             folder.mkdir()
-            tree = Tree(folder, CLOUDFLARE_LIMIT_BYTES if options.host == "cloudflare" else None)
-            site = _write(tree, inspected, studies, options, runtime, report)
+            tree = Tree(folder, HOSTS[options.host].limit_bytes)
+            site, page = _write(tree, inspected, studies, options, runtime, report)
             if not _deny(inspected, site, folder, options.settings.chromium, report):
                 break
-        rows = summarize(site, folder, report)
+        weights, visited = weigh_site(tree, site, page, options.compressed, options.budget, report, executor)
+        rows = summarize(site, weights)
         found = tuple(studies.values())
         context = replace(_context(site, options, found), direct=_told(inspected, site))
-        write_report(tree, found, rows, context)
+        write_report(tree, found, rows, context, visited)
         _swap(folder, out, scratch / "old")
         kept = tuple(keep(app, _kept(out)) for app in written.values())
-    return Built(site, rows, found, kept)
+    return Built(site, rows, tuple(visited), found, kept)
 
 
 def _deny(
@@ -215,7 +230,8 @@ def _write(
     options: Options,
     runtime: Runtime,
     report: Reporter,
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], set[str]]:
+    """Everything but the report. Returns: site.json, and the page's own files that every visit fetches."""
     names = _unique([app.name for app in inspected])
     models = SiteModels(tree, report)
     ids = {file: _add(models, file, found, options.settings) for file, found in studies.items()}
@@ -252,7 +268,8 @@ def _write(
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     write_pages(tree, site, templates, web, options.title)
-    return site
+    write_manifest(tree, site)
+    return site, first_files(tree, web, templates["app.html"])
 
 
 def _add(models: SiteModels, file: Path, found: Study, settings: Settings) -> str:

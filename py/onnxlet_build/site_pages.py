@@ -15,8 +15,10 @@ from .manifest import Tree, safe_json
 from .report import style_hash
 from .site_runtime import Web
 
-__all__ = ["read_templates", "write_pages"]
+__all__ = ["ROOT_FILES", "first_files", "manifest_text", "read_templates", "write_manifest", "write_pages"]
 
+ROOT_FILES = ("sw.js", "onnxlet.js")  # beside pages and manifest, those of a site's root that pages ask for
+_NAMED = re.compile(r"\{\{assets\}\}([\w./-]+)")
 _INLINE_SCRIPT = re.compile(r"<script(?![^>]*\bsrc=)(?![^>]*application/json)[^>]*>(.*?)</script>", re.S)
 
 _MODULES = {"app.html": "page.js", "gallery.html": "gallery.js"}
@@ -30,14 +32,14 @@ def read_templates() -> dict[str, str]:
 
 
 def write_pages(tree: Tree, site: Mapping[str, Any], templates: Mapping[str, str], web: Web, title: str) -> None:
-    """Everything in a site's root.
+    """Everything in a site's root but the manifest.
 
     Args:
-        site: all of site.json.
+        site: site.json.
         web: the page's own modules.
         title: of the gallery.
     """
-    manifest = f"site.{site['build']['id'][:8]}.json"
+    manifest = _manifest(site)
     hashes: set[str] = set()
 
     def page(name: str, template: str, heading: str, description: str, config: Mapping[str, Any]) -> None:
@@ -72,13 +74,37 @@ def write_pages(tree: Tree, site: Mapping[str, Any], templates: Mapping[str, str
         tree.page("sw.js", _fill(templates["sw.js"], {"site": manifest, "build": site["build"]["id"]}))
     for name in ("onnxlet.js", paths.TYPES.name):
         tree.page(name, templates[name])
-    text = json.dumps(site, ensure_ascii=False, indent=1)
-    tree.page("site.json", text)
-    tree.page(manifest, text)
     tree.page("_headers", headers_file(tuple(sorted(hashes)), style_hash()))
     tree.page(".nojekyll", "")  # GitHub Pages would drop files whose names begin with "_"
     # Cloudflare Pages answers every unknown address with index.html and status 200, unless there is this file.
     tree.page("404.html", "<!doctype html>\n<title>Not found</title>\n<p>There is nothing at this address.</p>\n")
+
+
+def write_manifest(tree: Tree, site: Mapping[str, Any]) -> list[str]:
+    """site.json, and the same under a name that carries its hash. Returns: their names."""
+    names = ["site.json", _manifest(site)]
+    for name in names:
+        tree.page(name, manifest_text(site))
+    return names
+
+
+def manifest_text(site: Mapping[str, Any]) -> str:
+    """site.json as it is written."""
+    return json.dumps(site, ensure_ascii=False, indent=1)
+
+
+def _manifest(site: Mapping[str, Any]) -> str:
+    return f"site.{site['build']['id'][:8]}.json"
+
+
+def first_files(tree: Tree, web: Web, template: str) -> set[str]:
+    """The page's own files that its visit fetches whatever the visitor does."""
+    if not web.imports:  # modules import each other one by one
+        return {path for path, entry in tree.files.items() if entry["group"] == "page"}
+    named = {*_NAMED.findall(template), "worker.js"}
+    for entry in ("page.js", "worker.js"):
+        named.update(web.imports.get(entry, ()))
+    return {web.folder + name for name in named} & tree.files.keys()
 
 
 def _preloads(web: Web, entry: str) -> str:

@@ -22,7 +22,7 @@ from .site_panels import EDITOR
 __all__ = ["Web", "write_ort", "write_python", "write_web"]
 
 # Cloudflare's limit leaves no room for the WebGPU build that does without JSPI (25.5 MiB).
-_GPU_BUILDS = {"": ("jspi", "webgpu"), "cloudflare": ("jspi",)}
+_GPU_BUILDS = {"cloudflare": ("jspi",)}
 _STDLIB = "python_stdlib.zip"
 
 
@@ -97,7 +97,7 @@ def write_ort(tree: Tree, runtime: Runtime, host: str, gpu: bool, report: Report
     pins = runtime.pins["ort"]
     wanted = ["wasm"]
     if gpu:
-        wanted += _GPU_BUILDS[host]
+        wanted += _GPU_BUILDS.get(host, ("jspi", "webgpu"))
         if host == "cloudflare":
             report.warn(
                 "left out the WebGPU build for browsers without JSPI: Cloudflare Pages does not take its 25.5 MiB; "

@@ -1,22 +1,20 @@
-"""The table at the end of a build: what a visitor's browser will fetch."""
+"""The tables at the end of a build: what a visitor's browser fetches, and what the site holds."""
 
-import json
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import reduce
+from operator import add
 from typing import Any
 
-import brotli
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from . import paths
-from .progress import Reporter
+from .precompress import Weight
+from .visits import FIRST, LATER, Part, Visit
 
-__all__ = ["Row", "print_rows", "summarize"]
-
-_QUALITY = 5  # what hosts use for files they compress on the fly; 11 is a few percent smaller and 50 times slower
+__all__ = ["Row", "print_visits", "summarize"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,52 +24,73 @@ class Row:
     group: str
     files: int
     bytes: int
+    gzip_bytes: int
     brotli_bytes: int
 
 
-def summarize(site: dict[str, Any], folder: Path, report: Reporter) -> list[Row]:
-    """Sum up site.json's files by group, compressed sizes included."""
-    files = site["files"]
-    compressed = _compressed(files, folder, report)
-    groups: dict[str, list[str]] = defaultdict(list)
-    for path, entry in files.items():
-        groups[entry["group"]].append(path)
-    return [
-        Row(group, len(members), sum(files[p]["bytes"] for p in members), sum(compressed[p] for p in members))
-        for group, members in sorted(groups.items())
-    ]
+def summarize(site: Mapping[str, Any], weights: Mapping[str, Weight]) -> list[Row]:
+    """Sum up site.json's files by group.
+
+    Args:
+        weights: of each file.
+    """
+    groups: dict[str, list[Weight]] = defaultdict(list)
+    for path, entry in site["files"].items():
+        groups[entry["group"]].append(weights[path])
+    return [_row(group, members) for group, members in sorted(groups.items())]
 
 
-def _compressed(files: dict[str, dict[str, Any]], folder: Path, report: Reporter) -> dict[str, int]:
-    """Brotli bytes by path; known ones come from the cache, by hash."""
-    memory = paths.cache(f"brotli-{_QUALITY}.json")
-    try:
-        known: dict[str, int] = json.loads(memory.read_bytes())
-    except (OSError, ValueError):
-        known = {}
-    unknown = {entry["sha256"]: path for path, entry in files.items() if entry["sha256"] not in known}
-    if unknown:
-        total = sum(files[path]["bytes"] for path in unknown.values())
-        with report.bar("Measuring compressed sizes", total, unit="bytes") as advance, ThreadPoolExecutor() as pool:
-
-            def measure(path: str) -> int:
-                size = len(brotli.compress((folder / path).read_bytes(), quality=_QUALITY))
-                advance(files[path]["bytes"])
-                return size
-
-            known.update(zip(unknown, pool.map(measure, unknown.values()), strict=True))
-        paths.write_whole(memory, json.dumps(known).encode())
-    return {path: min(entry["bytes"], known[entry["sha256"]]) for path, entry in files.items()}
+def _row(group: str, members: list[Weight]) -> Row:
+    whole = reduce(add, members)
+    return Row(group, len(members), whole.bytes, whole.gz, whole.br)
 
 
-def print_rows(rows: list[Row], console: Console) -> None:
-    """The table for a person."""
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
-    table.add_column("group")
-    for name in ("files", "bytes", "brotli"):
-        table.add_column(name, justify="right")
-    for row in rows:
-        table.add_row(row.group, f"{row.files}", f"{row.bytes:,}", f"{row.brotli_bytes:,}")
-    totals = (sum(getattr(row, name) for row in rows) for name in ("files", "bytes", "brotli_bytes"))
-    table.add_row("total", *(f"{total:,}" for total in totals), style="bold")
+def print_visits(visits: Sequence[Visit], console: Console) -> None:
+    """What each byte is for: of one app every part, of several a line each."""
+    if len(visits) == 1:
+        _print_parts(visits[0], console)
+    else:
+        _print_apps(visits, console)
+
+
+def _print_parts(visit: Visit, console: Console) -> None:
+    table = _table("before the first answer", "bytes", "gzip", "brotli")
+    for when in (FIRST, LATER):
+        parts = [part for part in visit.parts if part.when == when]
+        for part in parts:
+            table.add_row(*_cells(part))
+        if when == FIRST:
+            table.add_row(*_cells(Part("first visit", "", FIRST, visit.first())), style="bold")
+            table.add_section()
+            if len(parts) < len(visit.parts):
+                table.add_row("[bold]later, or when asked for[/bold]")
     console.print(table)
+
+
+def _cells(part: Part) -> tuple[str, str, str, str]:
+    weight = part.weight
+    return part.name, f"{weight.bytes:,}", f"{weight.gz:,}", f"{weight.br:,}"
+
+
+def _print_apps(visits: Sequence[Visit], console: Console) -> None:
+    columns = {
+        "page": ("page",),
+        "Python": ("python",),
+        "ONNX Runtime": ("onnxruntime",),
+        "packages": ("packages",),
+        "app": ("app",),
+        "model": ("model",),
+        "first visit": (),
+    }
+    table = _table("app, bytes in brotli", *columns)
+    for visit in visits:
+        table.add_row(escape(visit.title), *(f"{visit.first(*kinds).br:,}" for kinds in columns.values()))
+    console.print(table)
+
+
+def _table(first: str, *columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
+    table.add_column(first)
+    for name in columns:
+        table.add_column(name, justify="right")
+    return table

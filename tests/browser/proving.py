@@ -177,7 +177,7 @@ def build_with(found: Proven, out: Path, monkeypatch: pytest.MonkeyPatch, **chan
     app.write_text(APP)
     shutil.copy(found.path(ORIGINAL), app.parent / "mlp.onnx")
     with ThreadPoolExecutor(1) as executor:
-        site.build_site([app], out, site.Options(), Reporter(quiet=True), executor)
+        site.build_site([app], out, site.Options(codings=()), Reporter(quiet=True), executor)
     return out
 
 

@@ -30,6 +30,7 @@ POLICY = (
 )
 TYPES = {".js": "text/javascript", ".wasm": "application/wasm", ".json": "application/json", ".svg": "image/svg+xml"}
 BLANK = b"<!doctype html><link rel=icon href=data:,><title>blank</title>"
+TEXT = (".js", ".json", ".css", ".html")
 BINARY = (".wasm", ".pack", ".whl", ".zip", ".onnx", ".data", ".npy")
 HTML = b"<!doctype html><title>Not here</title><p>A page that a host sends instead of a file."
 SLOW_BYTES_PER_S = 4_000_000
@@ -155,7 +156,9 @@ class _Handler(BaseHTTPRequestHandler):
         if "hang" in struck:
             time.sleep(HANG_S)
         headers |= self._caching(path, has)
-        if self.host.compress and "br" in self.headers.get("Accept-Encoding", ""):
+        if "gz-declared" in has and rest.endswith(".gz"):
+            headers["Content-Encoding"] = "gzip"
+        elif self.host.compress or ("text-compressed" in has and rest.endswith(TEXT)):
             body = self.host.small(file, body)
             headers["Content-Encoding"] = "br"
         cut = "cut" in struck or ("drop-once" in struck and self.host.first_time(path))

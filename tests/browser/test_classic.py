@@ -22,7 +22,7 @@ def classic(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One command: train, export, quantize, prove in Chromium, write the site."""
     folder = tmp_path_factory.mktemp("classic")
     shutil.copytree(APPS / "mlp", folder / "mlp")
-    options = ["--variants", "int8-dynamic", "--prefer", "size", "--out", str(folder / "dist")]
+    options = ["--variants", "int8-dynamic", "--prefer", "size", "--precompress", "none", "--out", str(folder / "dist")]
     command = [sys.executable, "build.py", str(folder / "mlp"), *options]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr

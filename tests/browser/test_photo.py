@@ -31,6 +31,8 @@ def photo(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "3%",
         "--prefer",
         "size",
+        "--precompress",
+        "none",
     ]
     done = subprocess.run(
         [*command, "--out", str(folder / "dist")], cwd=ROOT, capture_output=True, text=True, timeout=1500

@@ -13,6 +13,7 @@ from onnxlet_build.cli import main
 
 from .conftest import DATA, WriteApp, heed_ctrl_c
 
+FAST = ("--variants", "original", "--no-browser", "--precompress", "none")
 BUILD = Path(__file__).parents[2] / "build.py"
 
 
@@ -20,7 +21,7 @@ def test_building_prints_what_a_visitor_will_fetch(
     write_app: WriteApp, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "dist"
-    assert main([str(write_app()), "--out", str(out), "--json", "--variants", "original", "--no-browser"]) == 0
+    assert main([str(write_app()), "--out", str(out), "--json", *FAST]) == 0
     summary = json.loads(capsys.readouterr().out)
     groups = {row["group"]: row for row in summary["groups"]}
     assert {"app:demo", "model:add1", "ort-wasm", "package:numpy", "package:onnxlet", "page", "python"} <= set(groups)
@@ -85,7 +86,7 @@ def test_a_model_without_an_app_gets_one_that_is_kept_to_be_edited(
 ) -> None:
     model, out = tmp_path / "net.onnx", tmp_path / "dist"
     model.write_bytes((DATA / "P_add1.onnx").read_bytes())
-    fast = ["--out", str(out), "--json", "--variants", "original", "--no-browser"]
+    fast = ["--out", str(out), "--json", *FAST]
     assert main([str(model), "--labels", "names.txt", *fast]) == 1
     assert "--labels: is not for tensors, which takes --example and --title; it is for" in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == ["net.onnx"]

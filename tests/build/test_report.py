@@ -33,7 +33,7 @@ from tests.fetching import skip_outside_ci
 HOSTILE = "/net/<script>alert('x')</script>&\x00\"/MatMul"
 BUDGET = Budget(0.05)
 CONTEXT = Context("Digits", "2026-11-30T12:00:00+00:00", ("python build.py digits/app.py",), browser="Chromium 150.0")
-ROWS = [Row("ort-wasm", 3, 14_300_000, 2_310_000), Row("page", 52, 310_000, 71_000)]
+ROWS = [Row("ort-wasm", 3, 14_300_000, 3_680_000, 2_310_000), Row("page", 52, 310_000, 80_000, 71_000)]
 
 
 def perceptron() -> bytes:
@@ -193,7 +193,13 @@ def test_json_has_the_same_numbers_and_words_for_those_that_json_lacks(measured:
     _, data = read(tmp_path / "r", measured)
     assert data["format"] == 1
     assert data["proven"] is True
-    assert data["downloads"][0] == {"group": "ort-wasm", "files": 3, "bytes": 14_300_000, "brotli_bytes": 2_310_000}
+    assert data["downloads"][0] == {
+        "group": "ort-wasm",
+        "files": 3,
+        "bytes": 14_300_000,
+        "gzip_bytes": 3_680_000,
+        "brotli_bytes": 2_310_000,
+    }
     (model,) = data["models"]
     assert model["candidates"][0]["accuracy"]["snr_db"] == "inf"
     assert model["candidates"][0]["path"] == "original.onnx"

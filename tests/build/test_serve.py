@@ -134,3 +134,61 @@ def test_a_port_in_use_and_a_folder_without_a_site_are_said(folder: Path, tmp_pa
         make_server(tmp_path / "none")
     with pytest.raises(BuildError, match=r"has no index.html"):
         make_server(tmp_path)
+
+
+@pytest.fixture
+def compressed(folder: Path) -> Path:
+    """The site, with compressed forms of its asset and its page beside them."""
+    for name in ("index.html", "assets/ort.12345678/a.wasm"):
+        (folder / f"{name}.br").write_bytes(b"brotli of " + name.encode())
+        (folder / f"{name}.gz").write_bytes(b"gzip of " + name.encode())
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("accepts", "coding", "start"),
+    [
+        ("gzip, deflate, br, zstd", "br", b"brotli of"),
+        ("br;q=0.5, gzip", "br", b"brotli of"),
+        ("gzip, br;q=0", "gzip", b"gzip of"),
+        ("GZIP", "gzip", b"gzip of"),
+        ("deflate, *;q=0.1", None, b"\0asm"),
+        ("", None, b"\0asm"),
+    ],
+)
+def test_a_browser_gets_the_smallest_form_that_it_takes(
+    compressed: Path, accepts: str, coding: str | None, start: bytes
+) -> None:
+    path = "/assets/ort.12345678/a.wasm"
+    with serving(compressed) as (_, get):
+        status, headers, body = get(path, Accept_Encoding=accepts)
+        assert (status, headers.get("Content-Encoding"), body[: len(start)]) == (200, coding, start)
+        assert int(headers["Content-Length"]) == len(body)
+        assert (headers["Content-Type"], headers["Vary"]) == ("application/wasm", "Accept-Encoding")
+        assert "immutable" in headers["Cache-Control"]
+        again = get(path, Accept_Encoding=accepts, If_None_Match=headers["ETag"])
+        assert (again[0], again[1]["Vary"], again[2]) == (304, "Accept-Encoding", b"")
+
+
+def test_each_form_of_a_file_has_a_tag_of_its_own(compressed: Path) -> None:
+    with serving(compressed) as (_, get):
+        tags = {get("/", Accept_Encoding=coding)[1]["ETag"] for coding in ("br", "gzip", "")}
+        assert len(tags) == 3
+        assert "Vary" not in get("/digits")[1], "it has one form only"
+
+
+def test_a_host_that_compresses_nothing_can_be_tried(compressed: Path) -> None:
+    with make_server(compressed, port=0, compress=False) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=10)
+        connection.request("GET", "/", headers={"Accept-Encoding": "br, gzip"})
+        response = connection.getresponse()
+        assert (response.getheader("Content-Encoding"), response.getheader("Vary")) == (None, None)
+        assert response.read() == b"<p>front"
+        connection.request("GET", "/index.html.gz")
+        response = connection.getresponse()
+        assert (response.getheader("Content-Encoding"), response.read()) == (None, b"gzip of index.html")
+        connection.close()
+        server.shutdown()
+        thread.join()

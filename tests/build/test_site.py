@@ -1,6 +1,7 @@
 """The folder that a build leaves: whole, named by content, and the old one until then."""
 
 import argparse
+import gzip
 import json
 import os
 import re
@@ -37,9 +38,9 @@ def snapshot(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
-def build(out: Path, *apps: Path, host: str = "") -> dict[str, Any]:
+def build(out: Path, *apps: Path, host: str = "", codings: tuple[str, ...] = ()) -> dict[str, Any]:
     with ThreadPoolExecutor() as executor:
-        return build_site(apps, out, Options(host), Reporter(quiet=True), executor).site
+        return build_site(apps, out, Options(host, codings), Reporter(quiet=True), executor).site
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +52,26 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any
     app.write_text(ADD1.replace('title="Add"', "title='A <b> & \"c\" </script>'"))
     app.with_name("add1.onnx").write_bytes((DATA / "P_add1.onnx").read_bytes())
     return folder / "dist", build(folder / "dist", app)
+
+
+def test_compressed_files_lie_beside_the_others_and_change_nothing(
+    built: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    plain, site = built
+    app = plain.parent / "demo" / "app.py"
+    gzipped = build(tmp_path / "dist", app, codings=("gz",))
+    assert gzipped["build"]["id"] == site["build"]["id"]
+    before, after = snapshot(plain), snapshot(tmp_path / "dist")
+    added = {name: content for name, content in after.items() if name not in before}
+    assert {name.rpartition(".")[2] for name in added} == {"gz"}
+    assert all(gzip.decompress(content) == after[name.removesuffix(".gz")] for name, content in added.items())
+    roots = {name.removesuffix(".gz") for name in added if "/" not in name}
+    assert roots == {"index.html", "sw.js", "onnxlet.js", "site.json", f"site.{site['build']['id'][:8]}.json"}
+    for path, entry in gzipped["files"].items():
+        assert entry.get("gz") in (None, len(added.get(f"{path}.gz", b"")))
+    worth = {path for path, entry in gzipped["files"].items() if "gz" in entry}
+    assert {path for path in gzipped["files"] if path.endswith(".wasm")} <= worth
+    assert not any("gz" in entry for entry in site["files"].values()), "what is not there is not promised"
 
 
 def test_every_file_is_in_the_manifest_with_its_size_and_hash(built: tuple[Path, dict[str, Any]]) -> None:
@@ -176,7 +197,7 @@ def test_cloudflare_gets_no_file_over_its_limit(write_app: WriteApp, tmp_path: P
     app = write_app(model=False, **{"add1.onnx": big.SerializeToString()})
     out = tmp_path / "dist"
     with ThreadPoolExecutor() as executor:
-        site = build_site([app], out, Options("cloudflare"), report, executor).site
+        site = build_site([app], out, Options("cloudflare", ()), report, executor).site
     assert max(entry["bytes"] for entry in site["files"].values()) <= 24 * 2**20
     (variant,) = site["models"]["add1"]["variants"]
     whole = b"".join((out / part).read_bytes() for part in variant["parts"])

@@ -13,6 +13,7 @@ import onnxlet
 
 from .. import fetch
 from ..apps import TASKS
+from ..hosts import CODINGS, HOSTS
 from . import about_model, effort
 
 __all__ = ["describe", "run"]
@@ -56,7 +57,24 @@ def describe(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("apps", nargs="+", type=Path, metavar="APP", help="an app file, the folder of one, or a model")
     parser.add_argument("--out", type=Path, default=Path("dist"), metavar="DIR", help="where to (default: dist)")
     parser.add_argument("--title", default="", help="of the page; of several apps, of the gallery (default: Demos)")
-    parser.add_argument("--host", choices=["cloudflare"], default="", help="keep to a host's limits")
+    hosts = [name for name in HOSTS if name]
+    parser.add_argument(
+        "--host", choices=hosts, default="", help="keep to a host's limits, and leave out what it has no use for"
+    )
+    parser.add_argument(
+        "--precompress",
+        choices=["all", *CODINGS, "none"],
+        help="write .br and .gz beside the files that gain from it, for hosts that serve them and, .gz, for the page "
+        "where a host compresses nothing (default: what suits the host; all)",
+    )
+    parser.add_argument(
+        "--budget",
+        default="",
+        metavar="SIZE",
+        help='warn when a first visit weighs more in brotli: "12MB", or of parts "model=5MB,runtime=8MB" (total, '
+        "runtime, page, python, onnxruntime, packages, app, model)",
+    )
+    parser.add_argument("--strict", action="store_true", help="fail on warnings too, once the site is written")
     about_model.describe(parser)
     effort.describe(parser)
     parser.add_argument(
@@ -100,11 +118,19 @@ def _near(path: Path) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
+def _codings(said: str | None) -> tuple[str, ...] | None:
+    """What --precompress means; None leaves it to the host."""
+    if said in (None, "all", "none"):
+        return {None: None, "all": CODINGS, "none": ()}[said]
+    return (said,) if said else None
+
+
 def run(options: argparse.Namespace) -> int:
     """Build."""
+    from .. import budget
     from ..progress import Reporter
     from ..site import Options, build_site
-    from ..sizes import print_rows
+    from ..sizes import print_visits
     from ..study import table
 
     fetch.offline = options.offline
@@ -119,14 +145,23 @@ def run(options: argparse.Namespace) -> int:
         )
     with effort.executor(options) as executor:
         command = shlex.join(["python", "build.py", *map(_public, options.given)])
-        chosen = Options(options.host, options.title or "Demos", settings, command, about_model.wanted(options))
-        chosen = replace(chosen, memory_budget=options.memory_budget)
+        chosen = Options(
+            options.host,
+            _codings(options.precompress),
+            options.title or "Demos",
+            settings,
+            command,
+            about_model.wanted(options),
+            options.memory_budget,
+            budget.parse(options.budget),
+        )
         built = build_site(options.apps, options.out, chosen, report, executor, refresh=options.refresh)
     if options.json:
         summary = {
             "out": str(options.out),
             "build": built.site["build"],
             "groups": [asdict(row) for row in built.rows],
+            "visits": [asdict(visit) for visit in built.visits],
             "report": str(options.out / "report.json"),
             "written": [str(_near(path)) for path in built.written],
         }
@@ -138,11 +173,11 @@ def run(options: argparse.Namespace) -> int:
                 console.print(f"\n[bold]{escape(study.name)}[/bold]")
                 console.print(table(study))
         console.print()
-        print_rows(built.rows, console)
+        print_visits(built.visits, console)
         for path in built.written:
             app = _near(path)
             console.print(
                 f"{app} is the app that was written: edit it, then build.py {app.parent}", markup=False, soft_wrap=True
             )
         console.print(f"{options.out} is ready; see it: build.py serve {options.out}", markup=False, soft_wrap=True)
-    return 0
+    return 1 if options.strict and report.warnings else 0

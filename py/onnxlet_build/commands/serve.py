@@ -13,6 +13,7 @@ def describe(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=8000, help="0 takes a free one (default: 8000)")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
     parser.add_argument("--no-isolation", action="store_true", help="send no headers, as a bare host does")
+    parser.add_argument("--no-compression", action="store_true", help="send files as they are, as a bare host does")
     parser.add_argument("--log", action="store_true", help="print every request")
 
 
@@ -20,8 +21,8 @@ def run(options: argparse.Namespace) -> int:
     """Serve until Ctrl-C."""
     from ..serve import make_server
 
-    isolation = not options.no_isolation
-    with make_server(options.dir, options.host, options.port, isolation=isolation, log=options.log) as server:
+    plain = {"isolation": not options.no_isolation, "compress": not options.no_compression, "log": options.log}
+    with make_server(options.dir, options.host, options.port, **plain) as server:
         try:
             print(f"{options.dir}: {server.address} (Ctrl-C ends it)", flush=True)
             server.serve_forever()

@@ -8,7 +8,7 @@ from ..variants import NodeError
 from . import numbers
 from .markup import Markup, el, shortened
 
-__all__ = ["Mark", "bar", "node_errors", "size_error"]
+__all__ = ["Mark", "bar", "node_errors", "share", "size_error"]
 
 # The plot's edges: percent of the width, pixels of the height.
 LEFT, RIGHT = 16.0, 97.0
@@ -172,6 +172,17 @@ def bar(value: float, largest: float, kind: str) -> Markup:
     rule = el("line", x1=line, x2=line, y1=0, y2=16, class_="rule")
     rect = el("rect", x=0, y=2, height=12, width=f"{width:.2f}%", rx=2, class_=f"mark {kind}")
     return el("svg", rect, end, rule, class_="bar", width="100%", height=16, aria_hidden="true")
+
+
+def share(value: float, largest: float, kind: str) -> Markup:
+    """A bar for a table's cell, as a share of the largest; decoration, since the number stands beside it.
+
+    Args:
+        kind: chosen, right, refused or original.
+    """
+    width = 100 * value / largest if largest else 0
+    rect = el("rect", x=0, y=2, height=12, width=f"{width:.2f}%", rx=2, class_=f"mark {kind}")
+    return el("svg", rect, class_="bar", width="100%", height=16, aria_hidden="true")
 
 
 def _level(y: float, text: str) -> Markup:

@@ -11,7 +11,9 @@ report.json, whose keys stay as they are within one `format`; numbers that JSON 
                  "candidates": [Candidate's fields, `path` being the file's name, and "times_smaller"],
                  "proofs": [Proof's fields, and "refused", "cold_times_faster", "warm_times_faster"]}],
      "direct": [{"app", "function", "waits": why it waits for Python, or "", "samples", "max_abs"}], tasks only,
-     "downloads": [{"group", "files", "bytes", "brotli_bytes"}] or null}
+     "downloads": [{"group", "files", "bytes", "gzip_bytes", "brotli_bytes"}] or null,
+     "visits": [{"app", "title",
+                 "parts": [{"name", "kind", "when": "first" or "later", "weight": {"bytes", "gz", "br"}}]}]}
 
 A proof's "refused" says why the variant is not offered there, "" where it may be.
 The ratios compare with the original on the same backend; null where it did not run, or where the times mean nothing.
@@ -33,6 +35,7 @@ from ..accuracy import Accuracy, Budget
 from ..choose import right_on
 from ..sizes import Row
 from ..variants import DEVICE_CLASSES, ORIGINAL, Candidate, Proof, Study
+from ..visits import Visit
 
 __all__ = [
     "BACKENDS",
@@ -193,7 +196,11 @@ def accuracy_of(study: Study, device: str) -> Accuracy | None:
 
 
 def document(
-    studies: Sequence[Study], rows: Sequence[Row] | None, context: Context, verdicts: Sequence[Sequence[str]]
+    studies: Sequence[Study],
+    rows: Sequence[Row] | None,
+    context: Context,
+    verdicts: Sequence[Sequence[str]],
+    visits: Sequence[Visit] = (),
 ) -> dict[str, Any]:
     """All of report.json: see the module's text."""
     models = [_model(study, list(verdict)) for study, verdict in zip(studies, verdicts, strict=True)]
@@ -206,6 +213,7 @@ def document(
         "models": models,
         "direct": context.direct,
         "downloads": downloads,
+        "visits": [asdict(visit) for visit in visits],
     }
     plain: dict[str, Any] = _plain(whole)
     return plain

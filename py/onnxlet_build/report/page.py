@@ -10,8 +10,10 @@ from importlib import resources
 from .. import paths
 from ..sizes import Row
 from ..variants import ORIGINAL, Study
+from ..visits import Visit
 from . import measurements, numbers, sections
 from .data import DEVICES, Context, accuracy_of, proof_for, refusal, times_faster, times_smaller
+from .downloads import downloads
 from .markup import Child, Markup, code, el, join
 from .tables import Column, table
 
@@ -29,12 +31,17 @@ _PARTS = (
 
 
 def page(
-    studies: Sequence[Study], rows: Sequence[Row] | None, context: Context, verdicts: Sequence[Sequence[str]]
+    studies: Sequence[Study],
+    rows: Sequence[Row] | None,
+    context: Context,
+    verdicts: Sequence[Sequence[str]],
+    visits: Sequence[Visit] = (),
 ) -> str:
     """All of report.html.
 
     Args:
         verdicts: sentences for each study.
+        visits: what the page of each app fetches.
     """
     pairs = list(zip(studies, verdicts, strict=True))
     values = {
@@ -45,7 +52,7 @@ def page(
         "alarm": _alarm(studies),
         "verdicts": join(_verdict(i, study, said, len(pairs) > 1) for i, (study, said) in enumerate(pairs)),
         "models": join(_model(i, study) for i, study in enumerate(studies)),
-        "downloads": join([_direct(context), _downloads(rows)]),
+        "downloads": join([_direct(context), downloads(rows, visits)]),
         "versions": _versions(context),
         "commands": _commands(context),
     }
@@ -173,22 +180,6 @@ def _direct(context: Context) -> Markup:
     listed = table("Answers before Python", [Column("Function", head=True), Column("Before Python is there")], rows)
     note = "A first visit's answer then comes from graphs that the build has made of the task and compared with it."
     return el("section", el("h2", "Answers before Python"), el("p", note, class_="fine"), listed, class_="part")
-
-
-def _downloads(rows: Sequence[Row] | None) -> Markup:
-    if not rows:
-        return Markup()
-    cells: list[list[Child]] = [
-        [row.group, f"{row.files:,}", numbers.size(row.bytes), numbers.size(row.brotli_bytes)] for row in rows
-    ]
-    columns = [Column("Part of the site", head=True), Column("Files", number=True), Column("Size", number=True)]
-    columns.append(Column("Brotli", number=True))
-    note = (
-        "A visitor fetches what the device and the app need, once; the rest stays on the host. "
-        "Brotli is what a host that compresses sends."
-    )
-    listed = table("What the site holds", columns, cells)
-    return el("section", el("h2", "Downloads"), el("p", note, class_="fine"), listed, class_="part")
 
 
 def _versions(context: Context) -> Markup:
