@@ -267,7 +267,7 @@ def _write(
         "onnxruntime_web": pins["ort"]["version"],
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    write_pages(tree, site, templates, web, options.title)
+    write_pages(tree, site, templates, web, options.title, gzipped="gz" in options.compressed)
     write_manifest(tree, site)
     return site, first_files(tree, web, templates["app.html"])
 

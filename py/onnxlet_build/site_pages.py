@@ -31,13 +31,16 @@ def read_templates() -> dict[str, str]:
     return {file.name: file.read_text(encoding="utf-8") for file in files if file.is_file()}
 
 
-def write_pages(tree: Tree, site: Mapping[str, Any], templates: Mapping[str, str], web: Web, title: str) -> None:
+def write_pages(
+    tree: Tree, site: Mapping[str, Any], templates: Mapping[str, str], web: Web, title: str, *, gzipped: bool
+) -> None:
     """Everything in a site's root but the manifest.
 
     Args:
         site: site.json.
         web: the page's own modules.
         title: of the gallery.
+        gzipped: whether .gz will lie beside the files.
     """
     manifest = _manifest(site)
     hashes: set[str] = set()
@@ -65,7 +68,7 @@ def write_pages(tree: Tree, site: Mapping[str, Any], templates: Mapping[str, str
             "app.html",
             app["title"],
             app["description"],
-            {"app": app["name"], "early": early_files(site, app, web.folder)},
+            {"app": app["name"], "early": {**early_files(site, app, web.folder), "gz": gzipped}},
         )
     if len(site["apps"]) > 1:
         titles = ", ".join(app["title"] for app in site["apps"])

@@ -25,7 +25,8 @@
       const begun = { response: null, compiles: wasm.includes(path), module: null };
       files.set(path, begun);
       if (!begun.compiles) continue; // handover.js asks: more at once would leave small files without a connection
-      begun.response = ask(path);
+      begun.response = ask(path).then(letGo);
+      begun.response.catch(() => {});
       begun.response.then((response) => (begun.module = compile(response)), () => {});
     }
     globalThis.onnxletEarly = { worker, site: manifest, files, failed: false };
@@ -39,6 +40,17 @@
   const ask = (path) => {
     const response = fetch(url(path));
     response.catch(() => {}); // whoever takes it hears of it
+    return response;
+  };
+
+  /**
+   * Of a host that compresses nothing the headers are enough: handover.js takes the .gz beside the file.
+   * @param {Response} response
+   */
+  const letGo = (response) => {
+    const { headers } = response;
+    const encoded = headers.has("content-encoding") || headers.has("x-onnxlet-sha256") || !headers.has("content-length");
+    if (early.gz && response.ok && !encoded && "DecompressionStream" in globalThis) response.body?.cancel().catch(() => {});
     return response;
   };
 

@@ -68,8 +68,8 @@ export function handOver(site, root) {
 async function take(site, root, path, begun, onBytes) {
   const expected = site.files[path];
   if (!expected) throw new Error(`${path} is of another build`);
-  const first = await (begun.response ?? fetch(new URL(path, root)));
-  if (first.headers.get(VERIFIED) === expected.sha256) {
+  const first = (await begun.response) ?? undefined;
+  if (first?.headers.get(VERIFIED) === expected.sha256) {
     const module = await begun.module;
     if (module) return { module };
   }

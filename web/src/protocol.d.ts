@@ -477,6 +477,8 @@ export interface EarlyPart {
 
 export interface EarlyConfig {
   worker: string;
+  /** Whether a .gz lies beside each file of WebAssembly. */
+  gz: boolean;
   python: EarlyPart;
   /** ONNX Runtime Web and the models, where the build knows which ones most visitors need. */
   ort?: EarlyPart;

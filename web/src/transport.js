@@ -65,19 +65,21 @@ export function learn(root, kinds) {
  * @param {string} url
  * @param {SiteFile} expected `gz` is there when a .gz is worth it; `cache: "reload"` in `init` asks for the file itself
  * @param {RequestInit} [init]
- * @param {Response} [begun] what the host answered already
+ * @param {Response} [begun] what the host answered already; its body is perhaps let go, because it came without compression
  * @returns {Promise<Response>} its body is the file, decoded, and its type right for `compileStreaming` where that came as .gz
  */
 export async function fetchFile(url, expected, init = {}, begun) {
   const habits = habitsOf(url);
   const wanted = expected.gz !== undefined && init.cache !== "reload" && typeof DecompressionStream === "function";
-  if (!wanted || habits.incomplete) return begun ?? network(url, init);
+  if (!wanted || habits.incomplete) return begun && !begun.bodyUsed ? begun : network(url, init);
   const kind = url.slice(url.lastIndexOf(".") + 1);
   if (begun || !habits.sends(kind)) {
     const response = begun ?? (await network(url, init));
-    if (!response.body || !isPlain(response, expected)) return response;
+    if (!response.bodyUsed) {
+      if (!response.body || !isPlain(response, expected)) return response;
+      response.body.cancel().catch(() => {});
+    }
     habits.plain.add(kind);
-    response.body.cancel().catch(() => {});
   }
   const response = await network(`${url}.gz`, init);
   if (response.ok && response.body && !/html/.test(response.headers.get("content-type") ?? "")) return gunzipped(response, kind);
