@@ -224,6 +224,27 @@ def test_a_session_made_ahead_is_the_one_that_python_asks_for(modules: Page) -> 
     assert len({ahead, other, again}) == 3
 
 
+def test_a_plan_waits_for_a_graphics_adapter_only_where_one_may_be_chosen(modules: Page, demo: Path) -> None:
+    site = json.loads((demo / "site.json").read_bytes())
+    ask = """async (site) => {
+      const { choose, planWithoutGpu } = await import("./choose.js");
+      const digits = site.apps.find(({ name }) => name === "digits");
+      const sure = planWithoutGpu(site, digits, "auto", true);
+      const chosen = await choose(site, digits, "auto", true);
+      const gpuFirst = structuredClone(site);
+      for (const model of Object.values(gpuFirst.models)) model.prefer = ["webgpu", "wasm"];
+      const said = ({ waits, backend, reason, files }) => JSON.stringify({ waits, backend, reason, files });
+      const asked = [["auto", gpuFirst], ["webgpu", site], ["python", site]];
+      return {
+        same: [said(sure), said(chosen)],
+        asked: asked.map(([wanted, of]) => planWithoutGpu(of, digits, wanted, true)),
+      };
+    }"""
+    told = modules.evaluate(ask, site)
+    assert told["same"][0] == told["same"][1]
+    assert told["asked"] == [None, None, None]
+
+
 def test_strokes_become_the_very_levels_that_python_draws(modules: Page) -> None:
     rng = np.random.default_rng(3)
     sheets = []

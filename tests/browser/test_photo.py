@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import ROOT
-from tests.browser.driver import Visit
+from tests.browser.driver import Visit, assert_same
+from tests.browser.test_direct import SLOW, both, examples
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +73,11 @@ def test_the_page_names_the_pictures(backend: str, photo: Path, visit: Callable[
     for number, label in enumerate(["espresso", "Egyptian cat"]):
         answer, _ = visitor.run_example("photo", number)
         assert answer["outputs"][0]["items"][0]["label"] == label
+
+
+def test_the_pictures_are_named_before_python_is_up_as_they_are_later(photo: Path, visit: Callable[..., Visit]) -> None:
+    visitor = visit(photo, SLOW)
+    answers = both(visitor, "photo", *examples(visitor, "photo")[0], backend="wasm")
+    assert [answer["direct"] for answer in answers["early"]] == [True, True]
+    for early, late in zip(answers["early"], answers["late"], strict=True):
+        assert_same(early, late, floats_db=120)

@@ -11,11 +11,12 @@
 
 import { AtomicsClient } from "./atomics.js";
 import { AtomicsBridge, Bridge } from "./crossing.js";
-import { choose } from "./choose.js";
+import { choose, planWithoutGpu } from "./choose.js";
 import { Direct } from "./direct.js";
 import { Engine } from "./engine.js";
 
 /** @import { Assets } from "./assets.js" */
+/** @import { Plan } from "./choose.js" */
 /** @import { Runtimes } from "./engine.js" */
 /** @import { Heap } from "./crossing.js" */
 /** @import { Backend, BackendChoice, Progress, Site, SiteApp } from "./protocol.js" */
@@ -29,6 +30,7 @@ import { Engine } from "./engine.js";
  * @property {boolean} [isolated] false asks for one thread
  * @property {Backend[]} [demoted] answered wrong on this device
  * @property {(p: Progress) => void} [onProgress] for files that another worker loads
+ * @property {(direct: Direct) => void} [onDirect] hears of what answers before Python is there, where anything may
  * @property {Assets} assets
  * @property {Heap} heap Python's, once it runs
  * @property {Runtimes} [runtimes] of ONNX Runtime Web, which the apps of a worker share
@@ -37,20 +39,27 @@ import { Engine } from "./engine.js";
 /**
  * Choose backends, start the downloads of ONNX Runtime Web and of the app's models, and say how Python can wait.
  * @param {BridgeOptions} options
- * @returns {Promise<(Bridge | AtomicsBridge) & {direct: Direct | null}>} direct: what answers before Python is there
+ * @returns {Promise<Bridge | AtomicsBridge>}
  */
-export async function createBridge({ site, root, app, backend = "auto", isolated = true, onProgress, assets, heap, demoted = [], runtimes }) {
+export async function createBridge({ site, root, app, backend = "auto", isolated = true, onProgress, onDirect = () => {}, assets, heap, demoted = [], runtimes }) {
   const entry = site.apps.find(({ name }) => name === app);
   if (!entry) throw new Error(`site.json has no app ${app}`);
+  const engine = new Engine(site, assets, isolated, runtimes);
+  const begin = (/** @type {Plan} */ { waits, files }) => {
+    if (waits === "atomics") return;
+    engine.prefetch(files);
+    if (waits !== "none") onDirect(new Direct({ site, app: entry, assets, engine, files }));
+  };
+  const sure = planWithoutGpu(site, entry, backend, isolated, demoted);
+  if (sure) begin(sure);
   const [plan, tokenizers] = await Promise.all([choose(site, entry, backend, isolated, demoted), loadTokenizers(entry)]);
   if (plan.waits === "atomics") {
     const client = await AtomicsClient.start({ site, root, isolated, files: plan.files, onProgress });
-    return Object.assign(new AtomicsBridge(plan, heap, client), { tokenizers, direct: null });
+    return Object.assign(new AtomicsBridge(plan, heap, client), { tokenizers });
   }
-  const engine = new Engine(site, assets, isolated, runtimes);
-  engine.prefetch(plan.files);
-  const direct = plan.waits === "none" ? null : new Direct({ site, app: entry, assets, engine, plan });
-  return Object.assign(new Bridge(plan, heap, engine), { tokenizers, direct });
+  if (sure) engine.settle(plan.files);
+  else begin(plan);
+  return Object.assign(new Bridge(plan, heap, engine), { tokenizers });
 }
 
 /**

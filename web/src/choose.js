@@ -57,6 +57,23 @@ export async function choose(site, app, wanted, isolated, demoted = []) {
 }
 
 /**
+ * The plan where no graphics adapter has a say in which backend runs a model: it need not wait until one has answered.
+ * @param {Site} site
+ * @param {SiteApp} app
+ * @param {BackendChoice} wanted
+ * @param {boolean} isolated
+ * @param {Backend[]} [demoted]
+ * @returns {Plan | null} as `choose` gives it, but for what it says of the adapter; null: ask `choose`
+ */
+export function planWithoutGpu(site, app, wanted, isolated, demoted = []) {
+  const waits = wanted === "python" ? "none" : waysToWait(app, isolated);
+  const first = Object.values(app.models).map((id) => orderOf(site.models[id], wanted, demoted)[0][0]);
+  if (waits === "none" || first.includes("webgpu")) return null;
+  const gpu = noGpu("it has not answered yet");
+  return plan(site, app, waits, (model) => backendOf(model, wanted, gpu, demoted), gpu);
+}
+
+/**
  * @param {Site} site
  * @param {SiteApp} app
  * @param {Waits} waits

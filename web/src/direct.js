@@ -10,7 +10,7 @@ import { tensorOf } from "./direct/inputs.js";
 import { shown } from "./direct/outputs.js";
 
 /** @import { Assets } from "./assets.js" */
-/** @import { Plan } from "./choose.js" */
+/** @import { Files } from "./choose.js" */
 /** @import { Engine } from "./engine.js" */
 /** @import { Answer, DirectFunction, FunctionSchema, Site, SiteApp, WireValue } from "./protocol.js" */
 /** @import { RawTensor } from "./tensors.js" */
@@ -21,23 +21,22 @@ export class Direct {
   #site;
   #assets;
   #engine;
-  #plan;
   /** By function. @type {Map<string, {schema: FunctionSchema, direct: DirectFunction, chain: Promise<Chain>}>} */
   #functions = new Map();
 
   /**
    * The sessions are made at once.
-   * @param {{site: Site, app: SiteApp, assets: Assets, engine: Engine, plan: Plan}} options plan: what each model loads
+   * @param {{site: Site, app: SiteApp, assets: Assets, engine: Engine, files: Record<string, Files>}} options files: what each
+   *   model loads, by id
    */
-  constructor({ site, app, assets, engine, plan }) {
+  constructor({ site, app, assets, engine, files }) {
     this.#site = site;
     this.#assets = assets;
     this.#engine = engine;
-    this.#plan = plan;
     for (const schema of app.functions) {
       const { direct } = schema;
       // The builds with WebGPU lack the kernels for float64 and for texts that the graphs around the model need.
-      if (!direct || this.#plan.files[direct.model]?.backend !== "wasm") continue;
+      if (!direct || files[direct.model]?.backend !== "wasm") continue;
       if (site.models[direct.model].faults?.CPUExecutionProvider) continue; // parts of it run in Python
       const chain = this.#open(direct);
       chain.catch(() => {}); // answer() meets the failure

@@ -89,6 +89,11 @@ export class Engine {
     }
   }
 
+  /** What each model loads after all: the graphics adapter has answered. @param {Record<string, Files>} files by model id */
+  settle(files) {
+    this.#files = files;
+  }
+
   /** Wait for what prefetch() started; failures wait for create(). */
   async prefetched() {
     await Promise.allSettled(this.#models.values());

@@ -20,6 +20,7 @@ import { fetchThrough } from "./seam.js";
 import { learn } from "./transport.js";
 
 /** @import { PyProxy } from "pyodide/ffi" */
+/** @import { Direct } from "./direct.js" */
 /** @import { Runtimes } from "./engine.js" */
 /** @import { Answer, CallResult, Failure, InsideQuestion, Interim, Progress, Ready, SiteApp, StartConfig, Status, WireValue } from "./protocol.js" */
 
@@ -86,8 +87,8 @@ class Seat {
   #port;
   /** @type {Promise<Ready | Failure> | undefined} */
   #starting;
-  /** @type {ReturnType<typeof createBridge> | undefined} */
-  #bridging;
+  /** What answers before Python is there; null where nothing does. @type {Promise<Direct | null>} */
+  #direct = Promise.resolve(null);
 
   /** @param {Comlink.Endpoint} port where it is asked */
   constructor(port) {
@@ -121,8 +122,11 @@ class Seat {
       this.#folder = common.folder(app.name);
       const files = new AppFiles(app, assets, python, this.#folder);
       const booting = python.boot();
-      const bridging = (this.#bridging = createBridge({ ...config, assets, runtimes, onProgress: report, heap: () => python.heap }));
-      bridging.catch(() => {}); // awaited below, after Python
+      /** @type {(direct: Direct | null) => void} */
+      let onDirect = () => {};
+      this.#direct = new Promise((resolve) => (onDirect = resolve));
+      const bridging = createBridge({ ...config, assets, runtimes, onProgress: report, onDirect, heap: () => python.heap });
+      void bridging.catch(() => {}).then(() => onDirect(null)); // awaited below, after Python
       const pyodide = await booting;
       mark("python");
       await files.lay();
@@ -138,7 +142,7 @@ class Seat {
       await assets.settled((group) => files.needs(group)); // a model that cannot be had is told now, not by the first call
       files.fetchPictures();
       setTimeout(() => files.pictures().catch(() => {}), UNHURRIED_MS); // a call that needs it tries again, and tells
-      bridge.direct?.close();
+      (await this.#direct)?.close();
       report({ stage: "ready" }, true);
       const status = await this.status();
       mark("ready");
@@ -186,8 +190,7 @@ class Seat {
    * @returns {Promise<Answer | null>} null: this call is Python's; never rejects
    */
   async direct(fn, inputs, buffers) {
-    const bridge = await this.#bridging?.catch(() => null);
-    return bridge?.direct?.answer(fn, inputs, buffers) ?? null;
+    return (await this.#direct)?.answer(fn, inputs, buffers) ?? null;
   }
 
   /**
