@@ -34,6 +34,7 @@ TEXT = (".js", ".json", ".css", ".html")
 BINARY = (".wasm", ".pack", ".whl", ".zip", ".onnx", ".data", ".npy")
 HTML = b"<!doctype html><title>Not here</title><p>A page that a host sends instead of a file."
 SLOW_BYTES_PER_S = 4_000_000
+HELD_S = 120  # and no longer, whatever becomes of the test
 HANG_S = 30  # longer than a test waits for an answer
 
 
@@ -90,6 +91,7 @@ class Host:
     line: Line | None = None
     worker_prelude: str = ""  # runs in a site's workers before their own code
     down: bool = False
+    gate: threading.Event = field(default_factory=threading.Event)  # what is "held" comes once it is set
     _seen: set[str] = field(default_factory=set)
     _small: dict[Path, bytes] = field(default_factory=dict)
 
@@ -155,6 +157,8 @@ class _Handler(BaseHTTPRequestHandler):
             body = poverty.script(has).encode() + body
         if "hang" in struck:
             time.sleep(HANG_S)
+        if "held" in struck:
+            self.host.gate.wait(HELD_S)
         headers |= self._caching(path, has)
         if "gz-declared" in has and rest.endswith(".gz"):
             headers["Content-Encoding"] = "gzip"

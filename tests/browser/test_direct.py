@@ -29,33 +29,44 @@ from tests.browser.driver import Visit, assert_same
 from tests.browser.server import Host
 from tests.browser.visitor import visiting
 
-SLOW = "iso+slow~pyodide"  # Python comes later than any answer of ONNX Runtime's
+HELD = "iso+held~pyodide"  # Python comes when the test lets it
 SEVEN = {"size": 22, "points": [85, 65, 195, 62, 125, 230]}
 
-# Calls while the worker starts, and again once Python is ready. Buffers are base64.
-BOTH = """async ({app, backend, edits, calls}) => {
+# Calls while the worker starts; LATE is the same once Python is ready. Buffers are base64.
+EARLY = """async ({app, backend, edits, calls}) => {
   const site = await (await fetch("site.json")).json();
   const path = Object.keys(site.files).find((name) => name.endsWith("/client.js"));
   const { Client } = await import(new URL(path, location.href));
   const client = new Client({ site, root: "./", app });
-  if (edits) await client.edit(edits);
+  if (edits) {
+    await client.edit(edits);
+    client.close();
+  }
   const unpack = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
   const all = () => Promise.all(calls.map(([fn, inputs, buffers]) => client.call(fn, inputs, buffers.map(unpack))));
-  if (edits) client.close();
   const started = client.start({ backend });
-  const early = await all();
-  const ready = await started;
-  const late = await all();
-  client.close();
-  return { early, ready, late };
+  globalThis.late = async () => {
+    const ready = await started;
+    const answers = await all();
+    client.close();
+    return [ready, answers];
+  };
+  return all();
 }"""
 
 
 def both(visitor: Visit, app: str, *calls: Any, backend: str = "auto", edits: Any = None) -> dict[str, Any]:
-    """Answers to calls (function, inputs, buffers), before and after the worker is ready."""
+    """Answers to calls (function, inputs, buffers), before and after the worker is ready.
+
+    Under HELD, Python is let in between; only calls that need none of it may be among those.
+    """
+    visitor.host.gate.clear()
     visitor.page.goto(visitor.url("__blank__"))
     packed = [(fn, inputs, [base64.b64encode(data).decode() for data in buffers]) for fn, inputs, buffers in calls]
-    return visitor.page.evaluate(BOTH, {"app": app, "backend": backend, "edits": edits, "calls": packed})
+    early = visitor.page.evaluate(EARLY, {"app": app, "backend": backend, "edits": edits, "calls": packed})
+    visitor.host.gate.set()
+    ready, late = visitor.page.evaluate("late()")
+    return {"early": early, "ready": ready, "late": late}
 
 
 def examples(visitor: Visit, app: str) -> tuple[list[Any], list[Any]]:
@@ -73,13 +84,15 @@ def drawing(*strokes: Any) -> Any:
 
 
 def test_the_page_answers_before_python_is_up(browser: Browser, host: Host, demo: Path) -> None:
-    with visiting(browser, host, demo, "digits.html", SLOW) as visitor:
+    host.gate.clear()
+    with visiting(browser, host, demo, "digits.html", HELD) as visitor:
         visitor.page.get_by_role("button", name="seven.png").click()
         expect(visitor.view.result.locator(".took")).to_contain_text("answered before Python was up")
         html = visitor.page.locator("html")
         expect(html).to_have_attribute("data-answer", "direct")
         assert html.get_attribute("data-ready") is None
         early = visitor.view.result.locator(".outputs").inner_text().splitlines()
+        host.gate.set()
         visitor.wait_ready()
         late = visitor.view.run().locator(".outputs").inner_text().splitlines()
         assert "7" in early
@@ -89,7 +102,7 @@ def test_the_page_answers_before_python_is_up(browser: Browser, host: Host, demo
 
 
 def test_drawings_and_pictures_get_the_answer_that_python_gives_later(visit: Callable[..., Visit], demo: Path) -> None:
-    visitor = visit(demo, SLOW)
+    visitor = visit(demo, HELD)
     given, expected = examples(visitor, "digits")
     rgba = np.random.default_rng(0).integers(0, 256, (31, 47, 4), np.uint8)
     frame = (
@@ -111,7 +124,7 @@ def test_drawings_and_pictures_get_the_answer_that_python_gives_later(visit: Cal
 
 
 def test_rows_get_the_numbers_and_words_that_python_gives_later(visit: Callable[..., Visit], cases: Path) -> None:
-    visitor = visit(cases, SLOW)
+    visitor = visit(cases, HELD)
     given, expected = examples(visitor, "rows")
     for size, age, share in (("S", 0, 1), ("M", 120, -1), ("L", 33, 1e-9), (None, None, None)):
         cells = [("choice", size), ("number", age), ("number", share)]

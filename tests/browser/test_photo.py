@@ -12,7 +12,7 @@ import pytest
 
 from tests.browser.conftest import ROOT
 from tests.browser.driver import Visit, assert_same
-from tests.browser.test_direct import SLOW, both, examples
+from tests.browser.test_direct import HELD, both, examples
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_the_page_names_the_pictures(backend: str, photo: Path, visit: Callable[
 
 
 def test_the_pictures_are_named_before_python_is_up_as_they_are_later(photo: Path, visit: Callable[..., Visit]) -> None:
-    visitor = visit(photo, SLOW)
+    visitor = visit(photo, HELD)
     answers = both(visitor, "photo", *examples(visitor, "photo")[0], backend="wasm")
     assert [answer["direct"] for answer in answers["early"]] == [True, True]
     for early, late in zip(answers["early"], answers["late"], strict=True):
