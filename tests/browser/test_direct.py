@@ -29,7 +29,7 @@ from tests.browser.driver import Visit, assert_same
 from tests.browser.server import Host
 from tests.browser.visitor import visiting
 
-HELD = "iso+held~pyodide"  # Python comes when the test lets it
+HELD = "iso+held~asm.wasm"  # Python comes when the test lets it
 SEVEN = {"size": 22, "points": [85, 65, 195, 62, 125, 230]}
 
 # Calls while the worker starts; LATE is the same once Python is ready. Buffers are base64.
