@@ -46,7 +46,7 @@ class FeedCheck:
             feeds: by input name.
         Raises: InvalidInput: a name, rank, size or dtype does not fit.
         """
-        if not isinstance(feeds, Mapping):
+        if type(feeds) is not dict and not isinstance(feeds, Mapping):
             raise InvalidInput(f"feeds: expected a dict of input name to array, got {type(feeds).__name__}")
         if not self._needed <= feeds.keys() <= self._args.keys():
             raise InvalidInput(_names(self._inputs, self._overridable, feeds, self._where))
@@ -54,7 +54,7 @@ class FeedCheck:
 
     def _convert(self, name: str, value: Any) -> Value:
         """The feed as providers take it; an array that was right as it came is right again in its dtype and shape."""
-        plain = type(value) is np.ndarray and value.flags.c_contiguous and value.flags.aligned
+        plain = type(value) is np.ndarray and (flags := value.flags).c_contiguous and flags.aligned
         if plain and (name, value.dtype, value.shape) in self._seen:
             return value
         converted = _convert(self._args[name], value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -22,9 +21,6 @@ class Call(NamedTuple):
     feeds: dict[str, Value]
 
 
-_last: weakref.WeakKeyDictionary[InferenceSession, Call] = weakref.WeakKeyDictionary()
-
-
 def watch() -> None:
     """Remember the last feeds of every session from now on, by reference: an array that the app changes is changed."""
 
@@ -33,19 +29,17 @@ def watch() -> None:
 
 
 def _note(session: InferenceSession, fetches: list[str], feeds: dict[str, Value]) -> None:
-    _last[session] = Call(fetches, feeds)
+    session.last_call = fetches, feeds
 
 
 @contextmanager
 def keeping_last(session: InferenceSession) -> Iterator[None]:
     """Runs of ours, in the block, are not the app's: its last feeds stay the last ones."""
-    before = _last.get(session)
+    before = session.last_call
     try:
         yield
     finally:
-        _last.pop(session, None)
-        if before:
-            _last[session] = before
+        session.last_call = before
 
 
 def session_of(number: int) -> InferenceSession:
@@ -60,12 +54,12 @@ def session_of(number: int) -> InferenceSession:
 
 def has_run(session: InferenceSession) -> bool:
     """Whether there are feeds to run it on again."""
-    return session in _last
+    return session.last_call is not None
 
 
 def last_call(number: int) -> tuple[InferenceSession, Call]:
     """A session and what it was last asked. Raises: InvalidInput: no such session, or it has not run yet."""
     session = session_of(number)
-    if session not in _last:
+    if session.last_call is None:
         raise InvalidInput(f"{session.source.name} has not run yet; run the app once, then look again")
-    return session, _last[session]
+    return session, Call(*session.last_call)

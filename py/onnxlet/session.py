@@ -124,6 +124,7 @@ class InferenceSession:
         self.fallen = ""  # why the first provider does not run the model any more
         self._signature: Signature | None = None
         self._inner: tuple[list[str], InferenceSession] | None = None
+        self.last_call: tuple[list[str], dict[str, Value]] | None = None  # see `last_calls`
         for watch in watchers:
             watch(self._source)
         self.number = next(_numbers)

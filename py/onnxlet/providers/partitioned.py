@@ -112,6 +112,12 @@ class PartitionedExecutable:
 
     def run(self, fetches: Sequence[str], feeds: Mapping[str, Value]) -> list[Value]:
         """Raises: Refused: the provider takes no node; else what the provider and the operators raise."""
+        failure: OnnxletError | None = None
+        if (whole := self._plain(feeds)) is not None:
+            try:
+                return whole.run(fetches, feeds)
+            except OnnxletError as error:
+                failure = error
         work = self._work(fetches, feeds)
         step: Callable[[], Call] = partial(next, work)
         while True:
@@ -119,12 +125,21 @@ class PartitionedExecutable:
                 call = step()
             except StopIteration as done:
                 return list(done.value)
+            if failure:  # of this very call
+                step, failure = partial(work.throw, failure), None
+                continue
             try:
                 step = partial(work.send, call.executable.run(call.fetches, call.feeds))
                 if self._options.enable_profiling:
                     self._ended[call.executable] = time.perf_counter()
             except OnnxletError as error:
                 step = partial(work.throw, error)
+
+    def _plain(self, feeds: Mapping[str, Value]) -> Executable | None:
+        """What runs the whole model on such feeds, where a run is one call of it: as nearly always in a page."""
+        if self._whole is None or self._options.enable_profiling or not self._overridable.isdisjoint(feeds):
+            return None
+        return None if self._understudy_for and self._understudy_for(feeds) else self._whole
 
     async def arun(self, fetches: Sequence[str], feeds: Mapping[str, Value]) -> list[Value]:
         """The same; the event loop goes on where the parts' providers let it."""
