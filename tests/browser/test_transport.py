@@ -12,6 +12,7 @@ from onnxlet_build.precompress import note_gzipped, precompress
 from onnxlet_build.progress import Reporter
 from tests.browser.driver import increments, until
 from tests.browser.server import BINARY
+from tests.browser.test_offline import VISIT
 
 WASM = ("pyodide.asm.wasm", "ort-wasm-simd-threaded.wasm")
 LOAD = """async ({module, site, root, path}) => {
@@ -28,6 +29,10 @@ COMPILE = """async ({module, site, root, path}) => {
   const { fetchFile } = await import(module);
   const response = await fetchFile(root + path, site.files[path]);
   return WebAssembly.Module.exports(await WebAssembly.compileStreaming(response)).length;
+}"""
+
+FORGET = """async (path) => {
+  for (const name of await caches.keys()) await (await caches.open(name)).delete(path);
 }"""
 
 
@@ -165,3 +170,28 @@ def test_the_service_worker_downloads_nothing_a_second_time(visit, gzipped, host
         assert increments(visitor)
     finally:
         host.down = False
+
+
+@pytest.mark.parametrize(
+    ("fault", "asked_for"),
+    [
+        ("", ["wasm", "wasm.gz"]),
+        ("+gz-declared", ["wasm", "wasm.gz"]),
+        ("+404~.gz", ["wasm", "wasm"]),  # the browser remembers that it is not there
+        ("+short~.gz", ["wasm", "wasm.gz", "wasm"]),
+    ],
+)
+def test_the_service_worker_takes_a_gz_too_for_what_it_lacks(visit, gzipped, host, fault, asked_for):
+    visitor = visit(gzipped, f"plain+nocache{fault}", offline=True)
+    page = visitor.open("waiting.html")
+    visitor.when_offline()
+    path = next(path for path in visitor.site["files"] if path.endswith("pyodide.asm.wasm"))
+    size = visitor.site["files"][path]["bytes"]
+    page.evaluate(FORGET, path)
+    with host.watched() as asked:
+        page.evaluate(VISIT, visitor.site["build"]["id"])
+    kept = page.evaluate(
+        "(path) => caches.match(path).then((kept) => kept.arrayBuffer()).then((b) => b.byteLength)", path
+    )
+    assert kept == size
+    assert [name.removeprefix("pyodide.asm.") for name in names(asked)] == asked_for

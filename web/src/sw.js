@@ -213,14 +213,36 @@ async function fetchPage(name) {
  * @param {import("./protocol.js").SiteFile | undefined} expected
  */
 async function fetchFile(path, expected) {
-  for (const mode of /** @type {const} */ (["force-cache", "reload"])) {
-    const response = await fetch(new URL(path, ROOT).href, { cache: mode });
-    const bytes = response.ok ? await response.arrayBuffer() : new ArrayBuffer(0);
-    if (bytes.byteLength === expected?.bytes && (await sha256(bytes)) === expected.sha256) {
+  const url = new URL(path, ROOT).href;
+  const ways = [() => fetchSmall(url, expected).then(bytesOf).catch(nothing), () => fetch(url, { cache: "reload" }).then(bytesOf)];
+  for (const way of ways) {
+    const bytes = await way();
+    if (bytes && bytes.byteLength === expected?.bytes && (await sha256(bytes)) === expected.sha256) {
       return dressed(bytes, path.split(".").pop() ?? "", expected.sha256);
     }
   }
   throw new Error(`${path} is not what ${MANIFEST} says: the host is being updated, or the upload is incomplete`);
+}
+
+/** @param {Response} response */
+async function bytesOf(response) {
+  return response.ok ? response.arrayBuffer() : undefined;
+}
+
+/**
+ * A file, or, where the host compresses nothing, the .gz beside it, decoded (transport.js does so for the page).
+ * @param {string} url
+ * @param {import("./protocol.js").SiteFile | undefined} expected
+ */
+async function fetchSmall(url, expected) {
+  const response = await fetch(url, { cache: "force-cache" });
+  const plain = !response.headers.has("content-encoding") && Number(response.headers.get("content-length")) === expected?.bytes;
+  const kept = url.endsWith(".js"); // by the browser, when it imported it
+  if (kept || !plain || !expected?.gz || !response.ok || typeof DecompressionStream !== "function") return response;
+  response.body?.cancel().catch(nothing);
+  const small = await fetch(`${url}.gz`, { cache: "force-cache" });
+  if (!small.ok || !small.body || small.headers.has("content-encoding")) return small;
+  return new Response(small.body.pipeThrough(new DecompressionStream("gzip")));
 }
 
 /** @param {ArrayBuffer | Uint8Array<ArrayBuffer>} bytes */
