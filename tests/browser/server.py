@@ -92,6 +92,8 @@ class Host:
     worker_prelude: str = ""  # runs in a site's workers before their own code
     down: bool = False
     gate: threading.Event = field(default_factory=threading.Event)  # what is "held" comes once it is set
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _hooks: list[tuple[str, Callable[[], object]]] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
     _small: dict[Path, bytes] = field(default_factory=dict)
 
@@ -105,6 +107,23 @@ class Host:
         seen: list[str] = []
         yield seen
         seen += self.requests[start:]
+
+    def at(self, end: str, action: Callable[[], object]) -> None:
+        """Do something once: before the answer to the next request for a path that ends so."""
+        self._hooks.append((end, action))
+
+    def forget_hooks(self) -> None:
+        """Do nothing of what `at` was told any more."""
+        self._hooks.clear()
+
+    def met(self, path: str) -> None:
+        """A request came."""
+        with self._lock:
+            hook = next((hook for hook in self._hooks if path.endswith(hook[0])), None)
+            if hook:
+                self._hooks.remove(hook)
+        if hook:
+            hook[1]()
 
     def first_time(self, path: str) -> bool:
         """Whether a path is asked for the first time."""
@@ -134,6 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = unquote(urlsplit(self.path).path)
         self.host.requests.append(path)
+        self.host.met(path)
         if self.host.down:
             self.close_connection = True
             return None
@@ -148,12 +168,16 @@ class _Handler(BaseHTTPRequestHandler):
             return self._send(301, b"", headers | {"Location": path + "/"}, "text/plain")
         if rest == "__blank__":
             return self._send(200, BLANK, headers, "text/html")
+        if "clean" in has and rest.endswith(".html"):
+            return self._send(308, b"", headers | {"Location": path.removesuffix(".html")}, "text/plain")
         file = folder / (rest + "index.html" if rest.endswith("/") or not rest else rest)
+        if "clean" in has and not file.is_file():
+            file = file.with_name(f"{file.name}.html")
         struck = {c.name for c in conditions if c.strikes(rest)}
         if not file.is_file() or "404" in struck:
             return self._send(404, HTML, headers, "text/html")
         body, kind = self._distort(file, path, struck, has)
-        if has & poverty.SCRIPTS.keys() and path.endswith("worker.js"):
+        if has & poverty.SCRIPTS.keys() and path.endswith(("worker.js", "/sw.js")):
             body = poverty.script(has).encode() + body
         if "hang" in struck:
             time.sleep(HANG_S)
@@ -165,8 +189,11 @@ class _Handler(BaseHTTPRequestHandler):
         elif self.host.compress or ("text-compressed" in has and rest.endswith(TEXT)):
             body = self.host.small(file, body)
             headers["Content-Encoding"] = "br"
+        if "304" in struck or ("304-once" in struck and self.host.first_time(path)):
+            return self._send(304, b"", headers, kind)
         cut = "cut" in struck or ("drop-once" in struck and self.host.first_time(path))
-        return self._send(200, body, headers, kind, cut=cut, slow="slow" in struck)
+        status = 206 if "206" in struck else 200
+        return self._send(status, body, headers, kind, cut=cut, slow="slow" in struck)
 
     def _policies(self, has: set[str]) -> dict[str, str]:
         headers = dict(ISOLATION) if "iso" in has else {}

@@ -9,7 +9,7 @@ import pytest
 from onnxlet_build.paths import WEB
 from tests.browser.driver import increments
 
-GOOD_HOSTS = ["csp", "iso+csp+corp-missing", "mime-octet", "mime-text+slow"]
+GOOD_HOSTS = ["csp", "iso+csp+corp-missing", "mime-octet", "mime-text+slow", "206+304-once~.onnx"]
 
 
 @pytest.mark.parametrize("conditions", GOOD_HOSTS)
@@ -45,6 +45,7 @@ def blank(browser, host, cases):
     ("fault", "says"),
     [
         ("404", "the host answered 404"),
+        ("304", "the host answered 304"),
         ("html", "an HTML page instead"),
         ("cut", r"broke off after \d+ of \d+ bytes|could not be fetched"),
         ("short", r"got \d+ of \d+ bytes"),
