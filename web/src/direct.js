@@ -72,6 +72,15 @@ export class Direct {
     }
   }
 
+  /** Wait until answers can be given, or never can. */
+  async opened() {
+    const made = [...this.#functions.values()].map(async ({ chain }) => {
+      const { pre, model, post } = await chain;
+      await Promise.all([pre, model, post].map((session) => session !== null && this.#engine.made(session)));
+    });
+    await Promise.allSettled(made);
+  }
+
   /** Python answers from now on. */
   close() {
     for (const { chain } of this.#functions.values()) {

@@ -171,6 +171,11 @@ export class Engine {
     return entry.runtime.run(await entry.made, take, fetches);
   }
 
+  /** Wait for a session. @param {number} session @throws {OrtError} */
+  async made(session) {
+    await this.#session(session).made;
+  }
+
   /** @param {number} session */
   async profile(session) {
     const { runtime, made } = this.#session(session);

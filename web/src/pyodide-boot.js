@@ -16,6 +16,8 @@ import { unpack } from "./pack.js";
 
 /** Where the files of the first app lie: its working directory, which is on sys.path. */
 export const APP = "/app";
+/** So long may Python, once it could start, wait for what is quick: from then on it holds the thread for longer. */
+const PATIENCE_MS = 300;
 
 export class Python {
   #site;
@@ -51,12 +53,17 @@ export class Python {
     return /** @type {any} */ (this.pyodide)._module.HEAPU8;
   }
 
-  /** Start the interpreter; later, what came of that. @throws {AssetError} */
-  boot() {
-    return (this.#booting ??= this.#boot());
+  /**
+   * Start the interpreter; later, what came of that.
+   * @param {Promise<unknown>} [first] what takes this thread before Python does, if it can in a moment
+   * @throws {AssetError}
+   */
+  boot(first = Promise.resolve()) {
+    return (this.#booting ??= this.#boot(first));
   }
 
-  async #boot() {
+  /** @param {Promise<unknown>} first */
+  async #boot(first) {
     const site = this.#site;
     const failed = this.#failed();
     const wasm = this.#assets.wasm(this.#file("pyodide.asm.wasm"));
@@ -71,6 +78,8 @@ export class Python {
     const packed = [];
     const folder = this.#assets.url(site.python.folder);
     mark("modules");
+    const patience = wasm.then(() => new Promise((resolve) => setTimeout(resolve, PATIENCE_MS)));
+    await Promise.race([first, patience]).catch(() => {});
     const printed = gather((_, text) => console.log(text.trimEnd()));
     const starting = loadPyodide({
       indexURL: folder,

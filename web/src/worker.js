@@ -121,10 +121,10 @@ class Seat {
       reports.add(report);
       this.#folder = common.folder(app.name);
       const files = new AppFiles(app, assets, python, this.#folder);
-      const booting = python.boot();
       /** @type {(direct: Direct | null) => void} */
       let onDirect = () => {};
       this.#direct = new Promise((resolve) => (onDirect = resolve));
+      const booting = python.boot(this.#direct.then((direct) => direct?.opened()));
       const bridging = createBridge({ ...config, assets, runtimes, onProgress: report, onDirect, heap: () => python.heap });
       void bridging.catch(() => {}).then(() => onDirect(null)); // awaited below, after Python
       const pyodide = await booting;
