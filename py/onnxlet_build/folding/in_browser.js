@@ -4,8 +4,8 @@
  */
 
 globalThis.proof = {
-  /** @returns {Promise<object[]>} for each example {early, late}: answers in wire form; early is null where Python gave it */
-  async direct({ app: name }) {
+  /** @returns {Promise<object[]>} for each example its answer in wire form, while Python is held back */
+  async early({ app: name }) {
     const site = await (await fetch("site.json")).json();
     const path = Object.keys(site.files).find((file) => file.endsWith("/client.js"));
     const { Client } = await import(new URL(path, location.href));
@@ -18,11 +18,13 @@ globalThis.proof = {
     const given = await Promise.all(calls);
     const answers = async () => Promise.all(given.map((call) => client.call(...call)));
     const starting = client.start({ backend: "wasm" });
-    const early = await answers();
-    const ready = await starting;
-    if ("error" in ready) return ready;
-    const late = await answers();
-    client.close();
-    return early.map((answer, i) => ({ early: answer.direct ? answer : null, late: late[i] }));
+    proof.late = async () => {
+      const ready = await starting;
+      if ("error" in ready) return ready;
+      const late = await answers();
+      client.close();
+      return late;
+    };
+    return answers();
   },
 };

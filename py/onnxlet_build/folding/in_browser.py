@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import browser
 from ..progress import Reporter
 from ..proof_lab import START_S, Fault, Lab, ask
 
+if TYPE_CHECKING:
+    from playwright.async_api import Page, Route
+
 __all__ = ["TOLERANCE", "differing"]
 
 TOLERANCE = 1e-6  # of a score
 PAGE = "site.json"  # a page of the site that starts nothing by itself
+PYTHON = "pyodide.asm.wasm"  # without which it does not start
+HELD_S = 10.0  # examples that only Python reads wait so long
 SCRIPT = Path(__file__).with_name("in_browser.js")
 
 
@@ -38,9 +45,7 @@ async def _ask_all(apps: Sequence[Mapping[str, Any]], lab: Lab, done: Any) -> di
         for app in apps:
             try:
                 async with lab.page(isolated=False) as page:
-                    await page.evaluate(SCRIPT.read_text(encoding="utf-8"))
-                    answers = await ask(page, "direct", {"app": app["name"]}, START_S)
-                wrong = _wrong(app, answers)
+                    wrong = await _ask(app, page)
             except Fault as fault:
                 wrong = {f["name"]: f"in the browser: {fault}" for f in app["functions"] if "direct" in f}
             found |= {(app["name"], function): why for function, why in wrong.items()}
@@ -48,11 +53,29 @@ async def _ask_all(apps: Sequence[Mapping[str, Any]], lab: Lab, done: Any) -> di
     return found
 
 
-def _wrong(app: Mapping[str, Any], answers: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+async def _ask(app: Mapping[str, Any], page: Page) -> dict[str, str]:
+    """Before Python, which is held back until all have answered that can, or for a while; and after."""
+    begin = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(HELD_S):
+                await begin.wait()
+        await route.continue_()
+
+    await page.route(f"**/{PYTHON}", hold)
+    await page.evaluate(SCRIPT.read_text(encoding="utf-8"))
+    early = await ask(page, "early", {"app": app["name"]}, START_S)
+    begin.set()
+    return _wrong(app, early, await ask(page, "late", None, START_S))
+
+
+def _wrong(
+    app: Mapping[str, Any], early: Sequence[Mapping[str, Any]], late: Sequence[Mapping[str, Any]]
+) -> dict[str, str]:
     wrong: dict[str, str] = {}
-    for example, answer in zip(app["examples"], answers, strict=True):
-        early, late = answer["early"], answer["late"]
-        if early is not None and (why := _difference(early, late)):
+    for example, one, other in zip(app["examples"], early, late, strict=True):
+        if one.get("direct") and (why := _difference(one, other)):
             wrong[example["function"]] = f'in the browser, example "{example["label"]}": {why}'
     return wrong
 
