@@ -76,15 +76,15 @@ def _print_apps(visits: Sequence[Visit], console: Console) -> None:
     columns = {
         "page": ("page",),
         "Python": ("python",),
-        "ONNX Runtime": ("onnxruntime",),
+        "runtime": ("onnxruntime",),
         "packages": ("packages",),
         "app": ("app",),
         "model": ("model",),
         "first visit": (),
     }
-    table = _table("app, bytes in brotli", *columns)
+    table = _table("MB in brotli", *columns)
     for visit in visits:
-        table.add_row(escape(visit.title), *(f"{visit.first(*kinds).br:,}" for kinds in columns.values()))
+        table.add_row(escape(visit.title), *(f"{visit.first(*kinds).br / 1e6:.2f}" for kinds in columns.values()))
     console.print(table)
 
 
