@@ -29,11 +29,22 @@ INLINE void map(const float *x, float *y, Index n, const Activation f) {
 static void unary_run(void *const *x, const int32_t *p, int count) {
   (void)count;
 #define CASE(f) \
-  case f: map(x[0], x[1], p[0], f); break;
+  case f: map(x[0], x[1], p[0], f); break
   switch (p[1]) {
-    CASE(RELU)
-    CASE(SIGMOID) CASE(TANH) CASE(GELU_ERF) CASE(GELU_TANH) CASE(SILU) CASE(HARD_SWISH) CASE(HARD_SIGMOID) CASE(EXP)
-        CASE(ERF) CASE(SQRT) CASE(ABS) CASE(NEGATE) CASE(RECIPROCAL)
+    CASE(RELU);
+    CASE(SIGMOID);
+    CASE(TANH);
+    CASE(GELU_ERF);
+    CASE(GELU_TANH);
+    CASE(SILU);
+    CASE(HARD_SWISH);
+    CASE(HARD_SIGMOID);
+    CASE(EXP);
+    CASE(ERF);
+    CASE(SQRT);
+    CASE(ABS);
+    CASE(NEGATE);
+    CASE(RECIPROCAL);
   }
 #undef CASE
 }
@@ -123,8 +134,15 @@ INLINE void lines(const float *a, const float *b, float *c, const int32_t *p, co
 static void binary_run(void *const *x, const int32_t *p, int count) {
   (void)count;
 #define CASE(op) \
-  case op: lines(x[0], x[1], x[2], p, op); break;
-  switch (p[0]) { CASE(ADD) CASE(SUBTRACT) CASE(MULTIPLY) CASE(DIVIDE) CASE(MAXIMUM) CASE(MINIMUM) }
+  case op: lines(x[0], x[1], x[2], p, op); break
+  switch (p[0]) {
+    CASE(ADD);
+    CASE(SUBTRACT);
+    CASE(MULTIPLY);
+    CASE(DIVIDE);
+    CASE(MAXIMUM);
+    CASE(MINIMUM);
+  }
 #undef CASE
 }
 

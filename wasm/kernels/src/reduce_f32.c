@@ -72,9 +72,15 @@ INLINE void reduce(const float *x, float *y, const int32_t *p, const Reduction k
 static void reduce_run(void *const *x, const int32_t *p, int count) {
   (void)count;
 #define CASE(kind) \
-  case kind: reduce(x[0], x[1], p, kind); break;
+  case kind: reduce(x[0], x[1], p, kind); break
   switch (p[0]) {
-    CASE(SUM) CASE(MEAN) CASE(LARGEST) CASE(SMALLEST) CASE(PRODUCT) CASE(SUM_OF_SQUARES) CASE(SUM_OF_ABSOLUTES)
+    CASE(SUM);
+    CASE(MEAN);
+    CASE(LARGEST);
+    CASE(SMALLEST);
+    CASE(PRODUCT);
+    CASE(SUM_OF_SQUARES);
+    CASE(SUM_OF_ABSOLUTES);
   }
 #undef CASE
 }
