@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import warnings
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ from .node_cases import Case
 
 __all__ = ["FORMAT", "ML_DTYPES", "load", "to_core"]
 
-FORMAT = 2  # of the file: change it with Case
+FORMAT = 3  # of the file: change it with Case
 
 # Numpy's extension types, by which the onnx package writes what numpy lacks.
 ML_DTYPES = {
@@ -46,7 +47,7 @@ def load(cache: Path) -> list[Case]:
     """
     file = cache / f"node-cases-{onnx.__version__}-{FORMAT}.pickle"
     if not file.exists():
-        partial = file.with_suffix(".partial")
+        partial = file.with_suffix(f".{os.getpid()}")  # another worker may make it too
         partial.write_bytes(pickle.dumps(_generate()))
         partial.replace(file)
     return pickle.loads(file.read_bytes())
