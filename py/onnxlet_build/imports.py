@@ -2,7 +2,7 @@
 
 import ast
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from onnxlet.errors import BuildError
 
 from .packages import Package
 
-__all__ = ["check_imports", "required_imports"]
+__all__ = ["check_imports", "needs_late", "required_imports"]
 
 # In every page, beside the standard library.
 _ALWAYS = {"js", "numpy", "onnxlet", "onnxruntime", "pyodide", "pyodide_js", "_pyodide", "__future__"}
@@ -45,6 +45,34 @@ def required_imports(source: str, path: Path) -> dict[str, int]:
         for name in names:
             found.setdefault(name.split(".")[0], node.lineno)
     return found
+
+
+def needs_late(files: Iterable[Path], packages: Collection[str], late: Collection[str]) -> bool:
+    """Whether an app should have the whole of Python's library as it starts, because it imports something of the rest.
+
+    A guess that costs time only: an import that it does not foresee finds its module too (onnxlet/late.py).
+
+    Args:
+        files: the app's; those that are no Python are passed over.
+        packages: the app's, which import what they want; Pillow needs nothing late.
+        late: the modules that a start does without.
+    """
+    if set(packages) - {"pillow"}:
+        return True
+    texts = [path.read_text(encoding="utf-8-sig") for path in files if path.suffix == ".py"]
+    return any(name in late for text in texts for name in _mentioned(ast.parse(text)))
+
+
+def _mentioned(tree: ast.AST) -> Iterator[str]:
+    """Modules that are imported anywhere, and numpy's that are reached as attributes, such as np.random."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("np", "numpy"):
+            yield f"numpy.{node.attr}"
 
 
 def _at_import(body: Iterable[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:

@@ -15,7 +15,7 @@ from .progress import Reporter
 from .runtime import Runtime
 from .samples import Samples
 from .site_models import SiteModels
-from .site_runtime import write_ort, write_python, write_web
+from .site_runtime import library_of, write_ort, write_python, write_web
 from .variants import Candidate
 
 __all__ = ["ProofSite", "write_proof_site"]
@@ -87,7 +87,7 @@ def write_proof_site(
         "format": 1,
         "build": {"id": "0" * 16},  # no service worker: nothing is kept
         "files": tree.files,
-        "python": write_python(tree, runtime, packages, report),
+        "python": write_python(tree, runtime, packages, library_of(runtime, packages, report)),
         "ort": write_ort(tree, runtime, "", True, report),
         "models": models.entries,
         "apps": apps,

@@ -17,6 +17,7 @@ from .apps import Wanted, flag, keep, name_of, refuse_changed, write_app
 from .browser import version_of
 from .folding import Direct, differing
 from .hosts import HOSTS
+from .imports import needs_late
 from .inspect_app import Inspected, inspect_app
 from .manifest import Tree, safe_names
 from .packages import Package, forget_resolved, resolve
@@ -26,7 +27,7 @@ from .runtime import Runtime
 from .site_models import SiteModels
 from .site_pages import first_files, read_templates, write_manifest, write_pages
 from .site_panels import write_panels
-from .site_runtime import write_ort, write_python, write_web
+from .site_runtime import library_of, write_ort, write_python, write_web
 from .site_weight import weigh_site
 from .sizes import Row, summarize
 from .study import Evidence, Settings, study
@@ -237,10 +238,13 @@ def _write(
     ids = {file: _add(models, file, found, options.settings) for file, found in studies.items()}
     entries = []
     packages = resolve([r for app in inspected for r in app.requirements], runtime, report)
+    library = library_of(runtime, packages, report)
     with report.step("Writing apps and models"):
         for name, app in zip(names, inspected, strict=True):
             page = "index.html" if len(inspected) == 1 else f"{name}.html"
-            entries.append(_app_entry(tree, name, page, app, ids, packages))
+            entry = _app_entry(tree, name, page, app, ids, packages)
+            entry["whole_library"] = bool(library and needs_late(app.files.values(), entry["packages"], library.late))
+            entries.append(entry)
     with report.step("Writing the runtime"):
         gpu = any("webgpu" in variant["backends"] for m in models.entries.values() for variant in m["variants"])
         pins = runtime.pins
@@ -249,7 +253,7 @@ def _write(
             "build": {},
             "pages": [entry["page"] for entry in entries] + (["index.html"] if len(entries) > 1 else []),
             "files": tree.files,
-            "python": write_python(tree, runtime, packages, report),
+            "python": write_python(tree, runtime, packages, library),
             "ort": write_ort(tree, runtime, options.host, gpu, report),
             "models": models.entries,
             "apps": entries,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import onnxlet
@@ -13,29 +13,40 @@ from .core_wheel import core_wheel
 from .fetch import sha256
 from .manifest import Tree
 from .packages import Package
-from .precompile import Source, precompile
+from .precompile import Library, precompile
 from .progress import Reporter
 from .runtime import Runtime
 from .site_netron import NETRON
 from .site_panels import EDITOR
 
-__all__ = ["Web", "write_ort", "write_python", "write_web"]
+__all__ = ["Web", "library_of", "write_ort", "write_python", "write_web"]
 
 # Cloudflare's limit leaves no room for the WebGPU build that does without JSPI (25.5 MiB).
 _GPU_BUILDS = {"cloudflare": ("jspi",)}
 _STDLIB = "python_stdlib.zip"
 
 
-def write_python(tree: Tree, runtime: Runtime, packages: Sequence[Package], report: Reporter) -> dict[str, Any]:
-    """Pyodide, the core, and the packages of every app. Returns: site.json's "python"."""
+def library_of(runtime: Runtime, packages: Sequence[Package], report: Reporter) -> Library | None:
+    """Python's library for a page, numpy and the core included, as bytecode. Returns: None where Node is missing."""
+    numpy = next(package.file for package in packages if package.name == "numpy")
+    stdlib = runtime.npm_file("pyodide", _STDLIB).read_bytes()
+    return precompile(stdlib, numpy.read_bytes(), core_wheel()[1], runtime.pins["pyodide"]["python"], report)
+
+
+def write_python(tree: Tree, runtime: Runtime, packages: Sequence[Package], library: Library | None) -> dict[str, Any]:
+    """Pyodide, the core, and the packages of every app. Returns: site.json's "python".
+
+    Args:
+        library: None ships sources.
+    """
     shipped = [name for name in runtime.pins["pyodide"]["files"] if not name.endswith(".json")]
     names = {name: name.replace(".mjs", ".js") for name in shipped}
     contents: dict[str, bytes | Path] = {safe: runtime.npm_file("pyodide", name) for name, safe in names.items()}
     wheel_name, wheel = core_wheel()
-    compiled = _compiled(runtime, packages, wheel, report)
-    if compiled:
-        contents[_STDLIB] = compiled[_STDLIB]
-        wheel_name, wheel = "onnxlet.pack", compiled["onnxlet.pack"]
+    compiled = library.packs if library else {}
+    if library:
+        contents[_STDLIB] = library.stdlib
+        wheel_name, wheel = "onnxlet.pack", compiled["onnxlet"]
     folder = tree.folder("pyodide", contents, "python")
     lock = {
         "onnxlet": {
@@ -50,7 +61,7 @@ def write_python(tree: Tree, runtime: Runtime, packages: Sequence[Package], repo
         }
     }
     for package in packages:
-        content: bytes | Path = compiled.get(f"{package.name}.pack", package.file)
+        content: bytes | Path = compiled.get(package.name, package.file)
         file_name = package.file.name if isinstance(content, Path) else f"{package.name}.pack"
         lock[package.name] = {
             "name": package.name,
@@ -62,25 +73,19 @@ def write_python(tree: Tree, runtime: Runtime, packages: Sequence[Package], repo
             "imports": list(package.imports),
             "depends": list(package.depends),
         }
-    return {
+    entry: dict[str, Any] = {
         "folder": folder,
         "lock": {"info": runtime.lock["info"], "packages": dict(sorted(lock.items()))},
         "packages": ["numpy", "onnxlet"],
     }
-
-
-def _compiled(runtime: Runtime, packages: Sequence[Package], core: bytes, report: Reporter) -> dict[str, bytes]:
-    """What every page imports, as bytecode: the standard library, numpy and the core. Empty where Node is missing."""
-    version = runtime.pins["pyodide"]["python"]
-    site_packages = f"/lib/python{version}/site-packages"
-    numpy = next(package.file for package in packages if package.name == "numpy")
-    stdlib = runtime.npm_file("pyodide", _STDLIB).read_bytes()
-    sources = {
-        _STDLIB: Source(stdlib, f"/lib/python{version.replace('.', '')}.zip"),
-        "numpy.pack": Source(numpy.read_bytes(), site_packages),
-        "onnxlet.pack": Source(core, site_packages),
-    }
-    return precompile(sources, report) or {}
+    if library:
+        # hosts compress what they know to be WebAssembly, and browsers may compile it as it comes
+        names = {path: f"{PurePosixPath(path).name.partition('.')[0]}.wasm" for path in library.extensions}
+        modules = {names[path]: data for path, data in library.extensions.items()}
+        folder = tree.folder("extensions", modules, "package:numpy")
+        entry["extensions"] = {path: folder + name for path, name in names.items()}
+        entry["rest"] = tree.file("library.pack", library.rest, "python-late")
+    return entry
 
 
 def _package_file(tree: Tree, name: str, file_name: str, content: bytes | Path) -> str:

@@ -1,24 +1,23 @@
 /**
- * Reads packs: gzipped tar files, which the build makes of the packages that every start needs (wasm/precompile.py).
+ * Reads packs: tar files, which the build makes of the packages that every start needs (py/onnxlet_build/precompile.py).
  *
- * One stream inflates everything at once, beside the other downloads; a zip file would take a stream for each of its files,
- * or Python's zipfile inside WebAssembly. Format: POSIX.1-1988 ustar, as Python's tarfile writes it.
+ * They are not compressed: that is the host's part, which does it better, and nothing here has to be inflated.
+ * Format: POSIX.1-1988 ustar, as Python's tarfile writes it.
  */
 
 const BLOCK = 512;
 
 /**
- * @param {Uint8Array<ArrayBuffer>} pack
- * @returns {Promise<{name: string, data: Uint8Array}[] | null>} files as views of one buffer; null where the browser has no
- *   DecompressionStream
+ * @param {Uint8Array} tar
+ * @returns {{name: string, data: Uint8Array}[]} files as views of it
  */
-export async function unpack(pack) {
-  if (typeof DecompressionStream !== "function") return null;
-  const stream = new Blob([pack]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const tar = new Uint8Array(await new Response(stream).arrayBuffer());
+export function unpack(tar) {
   const decoder = new TextDecoder();
-  const text = (/** @type {number} */ start, /** @type {number} */ length) =>
-    decoder.decode(tar.subarray(start, start + length)).replace(/\0.*$/s, "");
+  const text = (/** @type {number} */ start, /** @type {number} */ length) => {
+    const field = tar.subarray(start, start + length);
+    const end = field.indexOf(0);
+    return decoder.decode(end < 0 ? field : field.subarray(0, end));
+  };
   const files = [];
   for (let at = 0; at + BLOCK <= tar.length && tar[at] !== 0; ) {
     const prefix = text(at + 345, 155);

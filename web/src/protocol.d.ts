@@ -165,6 +165,8 @@ export interface SiteApp {
   models: Record<string, string>;
   /** Whether it makes a Tokenizer. */
   tokenizers?: boolean;
+  /** Whether it imports more of Python's library than every start has. */
+  whole_library?: boolean;
   functions: FunctionSchema[];
   examples: Example[];
   packages: string[];
@@ -196,6 +198,10 @@ export interface Site {
     folder: string;
     lock: { info: Record<string, string>; packages: Record<string, LockPackage> };
     packages: string[];
+    /** Extension modules that `import numpy` loads: path in site-packages -> file. */
+    extensions?: Record<string, string>;
+    /** A pack of what no start needs; absent where the build could not tell. */
+    rest?: string;
   };
   ort: Partial<Record<"wasm" | "jspi" | "webgpu", OrtFiles>>;
   models: Record<string, SiteModel>;

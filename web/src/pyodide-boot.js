@@ -7,6 +7,7 @@
  */
 
 import { gather } from "./gather.js";
+import { Late } from "./late.js";
 import { mark } from "./marks.js";
 import { unpack } from "./pack.js";
 
@@ -39,7 +40,9 @@ export class Python {
     this.#site = site;
     this.#assets = assets;
     this.#failed = failed;
-    assets.prefetch([this.#file("python_stdlib.zip"), ...this.#wheels(site.python.packages)]);
+    this.late = new Late(site, assets, (_, bytes) => this.write(this.#library, unpack(bytes)));
+    const extensions = Object.values(site.python.extensions ?? {});
+    assets.prefetch([this.#file("python_stdlib.zip"), ...extensions, ...this.#wheels(site.python.packages)]);
   }
 
   /** Pyodide, once boot() is done. */
@@ -68,7 +71,8 @@ export class Python {
     const failed = this.#failed();
     const wasm = this.#assets.wasm(this.#file("pyodide.asm.wasm"));
     const wheels = Promise.all(site.python.packages.map((name) => this.#package(name)));
-    const files = Promise.all([wasm, wheels]);
+    const extensions = this.#extensions();
+    const files = Promise.all([wasm, wheels, extensions]);
     files.catch(() => {}); // seen below, or hidden by a failure that came first
     const [{ loadPyodide }, { default: createPyodideModule }] = await Promise.all([
       this.#assets.module(this.#file("pyodide.js")),
@@ -94,14 +98,16 @@ export class Python {
           if (wheel.files) writeFiles(fs, sitePackages, wheel.files);
           else packed.push(wheel);
         }
+        writeFiles(fs, sitePackages, await extensions);
       },
     });
     starting.catch(() => {}); // it follows from a file that failed, which is what is told
     // A file that fails inside Pyodide's own fetches leaves loadPyodide pending for ever.
     /** @type {PyodideAPI} */
     const pyodide = await Promise.race([files.then(() => starting), failed]);
-    for (const { bytes, format } of packed) pyodide.unpackArchive(bytes, format, { extractDir: sitePackagesOf(pyodide) });
+    for (const { bytes } of packed) pyodide.unpackArchive(bytes, "wheel", { extractDir: sitePackagesOf(pyodide) });
     this.#pyodide = pyodide;
+    if (site.python.rest) this.#expectTheRest(pyodide);
     return pyodide;
   }
 
@@ -131,6 +137,13 @@ export class Python {
     if (missing.length) throw new Error(`Python packages not installed: ${missing.join(", ")}. ${said.join(" ")}`);
   }
 
+  /** Let imports find what comes late. @param {PyodideAPI} pyodide */
+  #expectTheRest(pyodide) {
+    const late = pyodide.pyimport("onnxlet.late");
+    late.install(this.#library, (/** @type {(bytes: Uint8Array) => string} */ digest) => this.late.now(digest));
+    late.destroy();
+  }
+
   /** Start the downloads of packages. @param {string[]} names */
   prefetch(names) {
     this.#assets.prefetch(this.#wheels(names));
@@ -152,8 +165,19 @@ export class Python {
   async #package(name) {
     const path = this.#wheelPath(name);
     const bytes = await this.#assets.bytes(path);
-    if (!path.endsWith(".pack")) return { bytes, files: null, format: "wheel" };
-    return { bytes, files: await unpack(bytes), format: "gztar" };
+    return { bytes, files: path.endsWith(".pack") ? unpack(bytes) : null };
+  }
+
+  /** The extension modules that `import numpy` loads, as files for site-packages. */
+  #extensions() {
+    const entries = Object.entries(this.#site.python.extensions ?? {});
+    return Promise.all(entries.map(async ([name, path]) => ({ name, data: await this.#assets.bytes(path) })));
+  }
+
+  /** The folder that holds site-packages: late modules of the standard library lie in it, and it is on sys.path too. */
+  get #library() {
+    const { python = "" } = this.#site.python.lock.info;
+    return `/lib/python${python.split(".").slice(0, 2).join(".")}`;
   }
 
   /** @param {string[]} names */
@@ -182,7 +206,7 @@ export class Python {
   }
 }
 
-/** @typedef {{bytes: Uint8Array, files: {name: string, data: Uint8Array}[] | null, format: "wheel" | "gztar"}} Package */
+/** @typedef {{bytes: Uint8Array, files: {name: string, data: Uint8Array}[] | null}} Package */
 /** @typedef {{mkdirTree(path: string): void, writeFile(path: string, data: Uint8Array, options?: object): void}} FileSystem */
 
 /**

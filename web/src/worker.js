@@ -127,11 +127,13 @@ class Seat {
       const booting = python.boot(this.#direct.then((direct) => direct?.opened()));
       const bridging = createBridge({ ...config, assets, runtimes, onProgress: report, onDirect, heap: () => python.heap });
       void bridging.catch(() => {}).then(() => onDirect(null)); // awaited below, after Python
+      if (app.whole_library) python.late.prefetch();
       const pyodide = await booting;
       mark("python");
       await files.lay();
       const bridge = await bridging;
       mark("bridge");
+      if (app.whole_library || bridge.backend === "python") await python.late.load(); // the core's operators come late
       report({ stage: "app", detail: "" }, true);
       const host = /** @type {Host} */ (pyodide.pyimport("onnxlet.host"));
       mark("import");
@@ -142,11 +144,12 @@ class Seat {
       await assets.settled((group) => files.needs(group)); // a model that cannot be had is told now, not by the first call
       files.fetchPictures();
       setTimeout(() => files.pictures().catch(() => {}), UNHURRIED_MS); // a call that needs it tries again, and tells
+      python.late.loadInBackground();
       (await this.#direct)?.close();
       report({ stage: "ready" }, true);
       const status = await this.status();
       mark("ready");
-      return { ...status, load_ms: Math.round(performance.now() - began), steps: marks(), files: assets.used };
+      return { ...status, load_ms: Math.round(performance.now() - began), steps: marks(), files: [...new Set([...assets.used, ...python.late.paths])] };
     } catch (error) {
       return failure(error);
     } // `report` stays until the app leaves: files that are loaded later report to it too
