@@ -11,9 +11,10 @@ TYPICAL = [
     *("array", "base64", "collections.abc", "csv", "dataclasses", "datetime", "enum", "functools", "hashlib", "heapq"),
     *("io", "itertools", "json", "math", "operator", "pathlib", "random", "re", "string", "struct", "tempfile"),
     *("textwrap", "time", "typing", "unicodedata", "warnings"),
+    "importlib.metadata",  # importlib.invalidate_caches() imports it
     *("encodings.cp437", "encodings.latin_1", "encodings.utf_8_sig"),
 ]
 
-for name in (*TYPICAL, "onnxlet.host", "onnxlet.late", "onnxlet.tasks"):
+for name in (*TYPICAL, "onnxlet.host", "onnxlet.late", "onnxlet.snapshot", "onnxlet.tasks"):
     importlib.import_module(name)
 del name

@@ -29,6 +29,7 @@ class LateFinder:
         self._names = frozenset(names)
         self._library = library
         self._bring = bring
+        self._bringing = False
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -37,33 +38,37 @@ class LateFinder:
 
         Raises: ImportError: it could not be fetched.
         """
-        if name not in self._names:
+        if name not in self._names or self._bringing:  # what brings them does without them
             return None
+        self._bringing = True
         try:
             self._bring()
+            importlib.invalidate_caches()
         except OSError as error:
             raise ImportError(f"{name}: this part of Python's library could not be had: {error}", name=name) from error
-        importlib.invalidate_caches()
+        finally:
+            self._bringing = False
         # of a package that the start had, the late modules lie in a folder of their own
         folder = os.path.join(self._library, *name.split(".")[:-1])
         return PathFinder.find_spec(name, [*path, folder] if path is not None else None, target)
 
 
-def install(library: str, bring: Callable[[Callable[[Any], str]], str]) -> None:
+def install(thawed: bool, library: str, bring: Callable[[Callable[[Any], str]], str]) -> None:
     """Let imports find what the page left out of its start.
 
     Args:
+        thawed: Python came out of a snapshot, and the files of the first archives come late as well.
         library: see LateFinder.
         bring: JavaScript: puts the files in place, after it has compared each one's hash (the argument makes it of a
             byte array) with what site.json says; gives why it cannot, "" where it can.
     """
-    from _onnxlet_late import NAMES  # in the page's first archive only
+    from _onnxlet_late import FIRST, NAMES  # in the page's first archive only
 
     def fetched() -> None:
         if fault := bring(_digest):
             raise OSError(fault)
 
-    sys.meta_path.append(LateFinder(NAMES, library, fetched))
+    sys.meta_path.append(LateFinder(NAMES | FIRST if thawed else NAMES, library, fetched))
 
 
 def _digest(data: Any) -> str:

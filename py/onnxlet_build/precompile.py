@@ -81,7 +81,9 @@ def precompile(stdlib: bytes, numpy: bytes, core: bytes, python: str, report: Re
         packs[package] = _tar({name: data for name, data in needed.items() if name not in extensions})
         rest |= {_SITE + name: data for name, data in archives[package].items() if name not in needed}
     late = frozenset(module for name in rest if (module := _module(name.removeprefix(_SITE))))
-    first["_onnxlet_late.py"] = f"NAMES = frozenset({' '.join(sorted(late))!r}.split())\n".encode()
+    names = {"NAMES": late, "FIRST": started}
+    lines = [f"{name} = frozenset({' '.join(sorted(modules))!r}.split())\n" for name, modules in names.items()]
+    first["_onnxlet_late.py"] = "".join(lines).encode()
     return Library(_zip(first), packs, extensions, _tar(rest), late)
 
 

@@ -30,6 +30,7 @@ from .site_panels import write_panels
 from .site_runtime import library_of, write_ort, write_python, write_web
 from .site_weight import weigh_site
 from .sizes import Row, summarize
+from .snapshot import Start
 from .study import Evidence, Settings, study
 from .variants import Study
 from .visits import Visit
@@ -50,6 +51,7 @@ class Options:
         wanted: what is said of the model that has no app file.
         memory_budget: bytes that the models of a page may take together; None leaves it to the visitor's device.
         budget: bytes that a first visit may weigh, by name (budget.py); more is a warning.
+        start: whether Python starts from a snapshot.
     """
 
     host: str = ""
@@ -60,6 +62,7 @@ class Options:
     wanted: Wanted = field(default_factory=Wanted)
     memory_budget: int | None = None
     budget: Mapping[str, int] = field(default_factory=dict)
+    start: Start = field(default_factory=Start)
 
     @property
     def compressed(self) -> tuple[str, ...]:
@@ -245,6 +248,7 @@ def _write(
             entry = _app_entry(tree, name, page, app, ids, packages)
             entry["whole_library"] = bool(library and needs_late(app.files.values(), entry["packages"], library.late))
             entries.append(entry)
+    snapshot = options.start.snapshot(library, runtime, report)
     with report.step("Writing the runtime"):
         gpu = any("webgpu" in variant["backends"] for m in models.entries.values() for variant in m["variants"])
         pins = runtime.pins
@@ -253,7 +257,7 @@ def _write(
             "build": {},
             "pages": [entry["page"] for entry in entries] + (["index.html"] if len(entries) > 1 else []),
             "files": tree.files,
-            "python": write_python(tree, runtime, packages, library),
+            "python": write_python(tree, runtime, packages, library, snapshot),
             "ort": write_ort(tree, runtime, options.host, gpu, report),
             "models": models.entries,
             "apps": entries,

@@ -18,6 +18,7 @@ from .progress import Reporter
 from .runtime import Runtime
 from .site_netron import NETRON
 from .site_panels import EDITOR
+from .snapshot import Snapshot
 
 __all__ = ["Web", "library_of", "write_ort", "write_python", "write_web"]
 
@@ -33,11 +34,18 @@ def library_of(runtime: Runtime, packages: Sequence[Package], report: Reporter) 
     return precompile(stdlib, numpy.read_bytes(), core_wheel()[1], runtime.pins["pyodide"]["python"], report)
 
 
-def write_python(tree: Tree, runtime: Runtime, packages: Sequence[Package], library: Library | None) -> dict[str, Any]:
+def write_python(
+    tree: Tree,
+    runtime: Runtime,
+    packages: Sequence[Package],
+    library: Library | None,
+    snapshot: Snapshot | None = None,
+) -> dict[str, Any]:
     """Pyodide, the core, and the packages of every app. Returns: site.json's "python".
 
     Args:
         library: None ships sources.
+        snapshot: of the same library; None starts every page without.
     """
     shipped = [name for name in runtime.pins["pyodide"]["files"] if not name.endswith(".json")]
     names = {name: name.replace(".mjs", ".js") for name in shipped}
@@ -85,6 +93,8 @@ def write_python(tree: Tree, runtime: Runtime, packages: Sequence[Package], libr
         folder = tree.folder("extensions", modules, "package:numpy")
         entry["extensions"] = {path: folder + name for path, name in names.items()}
         entry["rest"] = tree.file("library.pack", library.rest, "python-late")
+    if snapshot:
+        entry["snapshot"] = {"file": tree.file("python.heap", snapshot.content, "python-snapshot"), "of": snapshot.of}
     return entry
 
 

@@ -56,6 +56,7 @@ export class AppFiles {
     const [kind = "", name = ""] = group.split(/:(.*)/s);
     if (kind === "direct") return false; // without it, Python answers the first call too
     if (kind === "app") return name === this.#app.name;
+    if (kind === "python-snapshot") return false; // there is another way to start
     if (kind === "python-late") return Boolean(this.#app.whole_library);
     if (kind === "model") return Object.values(this.#app.models).includes(name);
     return true;

@@ -14,6 +14,8 @@ export class Late {
   #site;
   #assets;
   #lay;
+  /** The site's files that come late. @type {string[]} */
+  paths = [];
   #here = false;
   /** @type {Promise<void> | undefined} */
   #loading;
@@ -27,12 +29,6 @@ export class Late {
     this.#site = site;
     this.#assets = assets;
     this.#lay = lay;
-  }
-
-  /** The site's files that come late. */
-  get paths() {
-    const { rest } = this.#site.python;
-    return rest ? [rest] : [];
   }
 
   /** Start their downloads, before Python runs. */

@@ -202,6 +202,8 @@ export interface Site {
     extensions?: Record<string, string>;
     /** A pack of what no start needs; absent where the build could not tell. */
     rest?: string;
+    /** Python's memory after a start, and the sha256 of what it was made of. */
+    snapshot?: { file: string; of: string };
   };
   ort: Partial<Record<"wasm" | "jspi" | "webgpu", OrtFiles>>;
   models: Record<string, SiteModel>;
@@ -303,8 +305,15 @@ export interface Status {
   variant: Partial<Loaded>;
 }
 
+/** Whether Python began where a snapshot of its memory ended; if not, why. */
+export interface PythonStart {
+  snapshot: boolean;
+  why: string;
+}
+
 export type Ready = Status & {
   load_ms: number;
+  python_start: PythonStart;
   /** When each stage of the worker's start ended, in ms since 1970 (marks.js): for `make bench` and for bug reports. */
   steps: Record<string, number>;
   /** The files that the start used, as site.json names them: what has to be there offline. */

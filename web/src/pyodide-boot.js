@@ -10,10 +10,11 @@ import { gather } from "./gather.js";
 import { Late } from "./late.js";
 import { mark } from "./marks.js";
 import { unpack } from "./pack.js";
+import { reasonAgainst, thaw } from "./snapshot.js";
 
 /** @import { PyodideAPI } from "pyodide" */
 /** @import { Assets } from "./assets.js" */
-/** @import { Site } from "./protocol.js" */
+/** @import { PythonStart, Site } from "./protocol.js" */
 
 /** Where the files of the first app lie: its working directory, which is on sys.path. */
 export const APP = "/app";
@@ -30,6 +31,10 @@ export class Python {
   #booting;
   /** @type {Promise<unknown>} */
   #loads = Promise.resolve();
+  /** What takes this thread first. @type {Promise<unknown>} */
+  #before = Promise.resolve();
+  /** How Python started, once it has. @type {PythonStart} */
+  began;
 
   /**
    * @param {Site} site
@@ -40,9 +45,16 @@ export class Python {
     this.#site = site;
     this.#assets = assets;
     this.#failed = failed;
-    this.late = new Late(site, assets, (_, bytes) => this.write(this.#library, unpack(bytes)));
-    const extensions = Object.values(site.python.extensions ?? {});
-    assets.prefetch([this.#file("python_stdlib.zip"), ...extensions, ...this.#wheels(site.python.packages)]);
+    const against = reasonAgainst(site);
+    this.began = { snapshot: against === "", why: against };
+    this.late = new Late(site, assets, (path, bytes) => this.#layLate(path, bytes));
+    const { snapshot, extensions = {}, rest } = site.python;
+    if (rest) this.late.paths.push(rest);
+    if (against === "" && snapshot) {
+      assets.prefetch([snapshot.file]);
+      for (const path of Object.values(extensions)) assets.wasm(path).catch(() => {}); // seen by thaw()
+      this.late.paths.push(...this.#first);
+    } else assets.prefetch([...this.#first, ...Object.values(extensions)]);
   }
 
   /** Pyodide, once boot() is done. */
@@ -58,15 +70,79 @@ export class Python {
 
   /**
    * Start the interpreter; later, what came of that.
-   * @param {Promise<unknown>} [first] what takes this thread before Python does, if it can in a moment
+   * @param {Promise<unknown>} [before] what takes this thread before Python does, if it can in a moment
    * @throws {AssetError}
    */
-  boot(first = Promise.resolve()) {
-    return (this.#booting ??= this.#boot(first));
+  boot(before = Promise.resolve()) {
+    return (this.#booting ??= this.#boot(before));
   }
 
-  /** @param {Promise<unknown>} first */
-  async #boot(first) {
+  /** @param {Promise<unknown>} before */
+  async #boot(before) {
+    this.#before = before;
+    this.#assets.wasm(this.#file("pyodide.asm.wasm")).catch(() => {}); // whoever starts Python sees it
+    if (this.began.snapshot) {
+      try {
+        this.#pyodide = await this.#thaw();
+      } catch (error) {
+        const why = `the snapshot could not be used: ${/** @type {any} */ (error)?.message ?? error}`;
+        console.warn(`Python starts the plain way; ${why}`);
+        this.began = { snapshot: false, why };
+        this.late.paths.splice(0, Infinity, ...[this.#site.python.rest ?? []].flat()); // the others come first again
+      }
+    }
+    this.#pyodide ??= await this.#bootPlain();
+    if (this.#site.python.rest) this.#expectTheRest(this.#pyodide);
+    return this.#pyodide;
+  }
+
+  async #thaw() {
+    const { snapshot, extensions = {} } = this.#site.python;
+    if (!snapshot) throw new Error("the site has no snapshot");
+    const assets = this.#assets;
+    const file = assets.bytes(snapshot.file);
+    file.catch(() => {}); // thaw() sees it
+    const failed = this.#failed();
+    const { loadPyodide, createPyodideModule, version } = await this.#modules();
+    const thawing = thaw({
+      loadPyodide,
+      createPyodideModule,
+      options: this.#options(),
+      snapshot: file,
+      extensions: Object.fromEntries(Object.entries(extensions).map(([name, path]) => [name, assets.wasm(path)])),
+      of: snapshot.of,
+      version,
+    });
+    return Promise.race([thawing, failed]);
+  }
+
+  /** Pyodide's own code, when its turn on this thread has come. */
+  async #modules() {
+    const [{ loadPyodide, version }, { default: createPyodideModule }] = await Promise.all([
+      this.#assets.module(this.#file("pyodide.js")),
+      this.#assets.module(this.#file("pyodide.asm.js")),
+    ]);
+    mark("modules");
+    const wasm = this.#assets.wasm(this.#file("pyodide.asm.wasm"));
+    const patience = wasm.then(() => new Promise((resolve) => setTimeout(resolve, PATIENCE_MS)));
+    await Promise.race([this.#before, patience]).catch(() => {}); // whoever starts Python sees what failed
+    return { loadPyodide, createPyodideModule, version };
+  }
+
+  /** What loadPyodide is told in any case. */
+  #options() {
+    const folder = this.#assets.url(this.#site.python.folder);
+    const printed = gather((_, text) => console.log(text.trimEnd()));
+    return {
+      indexURL: folder,
+      packageBaseUrl: folder,
+      lockFileContents: this.#site.python.lock,
+      env: { HOME: APP },
+      stdout: (/** @type {string} */ line) => printed.say("out", `${line}\n`),
+    };
+  }
+
+  async #bootPlain() {
     const site = this.#site;
     const failed = this.#failed();
     const wasm = this.#assets.wasm(this.#file("pyodide.asm.wasm"));
@@ -74,25 +150,13 @@ export class Python {
     const extensions = this.#extensions();
     const files = Promise.all([wasm, wheels, extensions]);
     files.catch(() => {}); // seen below, or hidden by a failure that came first
-    const [{ loadPyodide }, { default: createPyodideModule }] = await Promise.all([
-      this.#assets.module(this.#file("pyodide.js")),
-      this.#assets.module(this.#file("pyodide.asm.js")),
-    ]);
+    const { loadPyodide, createPyodideModule } = await this.#modules();
     /** @type {Package[]} packages for which Python's own unpacking is needed */
     const packed = [];
-    const folder = this.#assets.url(site.python.folder);
-    mark("modules");
-    const patience = wasm.then(() => new Promise((resolve) => setTimeout(resolve, PATIENCE_MS)));
-    await Promise.race([first, patience]).catch(() => {});
-    const printed = gather((_, text) => console.log(text.trimEnd()));
     const starting = loadPyodide({
-      indexURL: folder,
-      packageBaseUrl: folder,
-      lockFileContents: site.python.lock,
+      ...this.#options(),
       stdLibURL: this.#assets.url(this.#file("python_stdlib.zip")),
       createPyodideModule,
-      env: { HOME: APP },
-      stdout: (/** @type {string} */ line) => printed.say("out", `${line}\n`),
       fsInit: async (/** @type {FileSystem} */ fs, /** @type {{sitePackages: string}} */ { sitePackages }) => {
         for (const wheel of await wheels) {
           if (wheel.files) writeFiles(fs, sitePackages, wheel.files);
@@ -106,8 +170,6 @@ export class Python {
     /** @type {PyodideAPI} */
     const pyodide = await Promise.race([files.then(() => starting), failed]);
     for (const { bytes } of packed) pyodide.unpackArchive(bytes, "wheel", { extractDir: sitePackagesOf(pyodide) });
-    this.#pyodide = pyodide;
-    if (site.python.rest) this.#expectTheRest(pyodide);
     return pyodide;
   }
 
@@ -137,10 +199,27 @@ export class Python {
     if (missing.length) throw new Error(`Python packages not installed: ${missing.join(", ")}. ${said.join(" ")}`);
   }
 
+  /** What a plain start lays before Python runs. */
+  get #first() {
+    return [this.#file("python_stdlib.zip"), ...this.#wheels(this.#site.python.packages)];
+  }
+
+  /**
+   * Put a file that comes late where Python finds it.
+   * @param {string} path
+   * @param {Uint8Array} bytes
+   */
+  #layLate(path, bytes) {
+    if (path === this.#site.python.rest) return this.write(this.#library, unpack(bytes));
+    if (path.endsWith(".pack")) return this.write(`${this.#library}/site-packages`, unpack(bytes));
+    const [major, minor] = /** @type {any} */ (this.pyodide)._module.API.pyVersionTuple;
+    this.pyodide.FS.writeFile(`/lib/python${major}${minor}.zip`, bytes);
+  }
+
   /** Let imports find what comes late. @param {PyodideAPI} pyodide */
   #expectTheRest(pyodide) {
     const late = pyodide.pyimport("onnxlet.late");
-    late.install(this.#library, (/** @type {(bytes: Uint8Array) => string} */ digest) => this.late.now(digest));
+    late.install(this.began.snapshot, this.#library, (/** @type {(bytes: Uint8Array) => string} */ digest) => this.late.now(digest));
     late.destroy();
   }
 

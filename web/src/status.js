@@ -177,6 +177,7 @@ export class StatusPanel {
         [t("threads"), status.backend === "wasm" ? String(status.threads) : ""],
         [t("waits"), named("waits", status.waits)],
         [t("python"), status.python],
+        [t("python_start"), pythonStart(this.#ready)],
         [t("placement"), placement(status)],
         [t("file"), status.variant.format ? loadedFile(status.variant) : ""],
       ]));
@@ -221,6 +222,13 @@ function placement({ backend, placement: shares }) {
     else here += nodes.length;
   }
   return t("shared_out", { here, python, backend: named("backend", backend) });
+}
+
+/** How Python started, and why not from its snapshot. @param {Ready | null} ready */
+function pythonStart(ready) {
+  if (!ready) return "";
+  const { snapshot, why } = ready.python_start;
+  return snapshot ? t("from_snapshot") : t("from_files", { why });
 }
 
 /** @param {Status} status */

@@ -148,8 +148,9 @@ class Seat {
       (await this.#direct)?.close();
       report({ stage: "ready" }, true);
       const status = await this.status();
+      const used = [...new Set([...assets.used, ...python.late.paths])];
       mark("ready");
-      return { ...status, load_ms: Math.round(performance.now() - began), steps: marks(), files: [...new Set([...assets.used, ...python.late.paths])] };
+      return { ...status, load_ms: Math.round(performance.now() - began), steps: marks(), files: used, python_start: python.began };
     } catch (error) {
       return failure(error);
     } // `report` stays until the app leaves: files that are loaded later report to it too

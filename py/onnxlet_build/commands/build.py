@@ -90,6 +90,13 @@ def describe(parser: argparse.ArgumentParser) -> None:
         help="what the models of a page may take together, such as 900MB: one that does not fit is refused with a "
         "sentence (default: half of the device's memory, and less than WebAssembly's 4 GiB)",
     )
+    parser.add_argument(
+        "--start",
+        choices=["auto", "speed", "size"],
+        default="auto",
+        help="ship a snapshot of Python's memory, which starts faster and weighs more: where a browser is there to "
+        "make one, in any case, or never (default: auto)",
+    )
     parser.add_argument("--no-browser", action="store_true", help="prove nothing; the report says so")
     parser.add_argument("--offline", action="store_true", help="take everything from the cache")
     parser.add_argument("--refresh", action="store_true", help="resolve packages again, and measure variants again")
@@ -131,11 +138,13 @@ def run(options: argparse.Namespace) -> int:
     from ..progress import Reporter
     from ..site import Options, build_site
     from ..sizes import print_visits
+    from ..snapshot import Start
     from ..study import table
 
     fetch.offline = options.offline
     report = Reporter(quiet=options.quiet or options.json)
     settings = replace(effort.settings(options), smallest=options.prefer == "size")
+    maker = settings.chromium if options.start == "speed" or not options.no_browser else None
     if options.no_browser:
         settings = replace(settings, chromium=None)
     if settings.chromium is None and not options.no_browser:
@@ -154,6 +163,7 @@ def run(options: argparse.Namespace) -> int:
             about_model.wanted(options),
             options.memory_budget,
             budget.parse(options.budget),
+            Start(options.start, maker),
         )
         built = build_site(options.apps, options.out, chosen, report, executor, refresh=options.refresh)
     if options.json:
