@@ -17,21 +17,25 @@ def early_files(site: Mapping[str, Any], app: Mapping[str, Any], folder: str) ->
         site: all of site.json.
         app: its entry there.
         folder: of the page's own modules.
-    Returns: paths: "worker", and for "python" and, where most visitors need the same, "ort": {"wasm": files to compile,
-        "files": others, "imports": modules of the worker's}.
+    Returns: paths: "worker", and for "python", its "plain" start or the one from a "snapshot", and, where most visitors
+        need the same, "ort": {"wasm": files to compile, "files": others, "imports": modules of the worker's}.
     """
     python = site["python"]
     base = python["folder"]
     packages = python["lock"]["packages"]
     packs = [posixpath.normpath(base + packages[name]["file_name"]) for name in python["packages"]]
+    extensions = list(python.get("extensions", {}).values())
     found: dict[str, Any] = {
         "worker": f"{folder}worker.js",
         "python": {
             "wasm": [f"{base}pyodide.asm.wasm"],
-            "files": [f"{base}python_stdlib.zip", *packs, *app["files"].values()],
+            "files": list(app["files"].values()),
             "imports": [f"{base}pyodide.js", f"{base}pyodide.asm.js"],
         },
+        "plain": {"wasm": [], "files": [f"{base}python_stdlib.zip", *packs, *extensions], "imports": []},
     }
+    if snapshot := python.get("snapshot"):
+        found["snapshot"] = {"wasm": extensions, "files": [snapshot["file"]], "imports": []}
     models = [site["models"][model] for model in dict.fromkeys(app["models"].values())]
     variants = [_on_wasm(model) for model in models]
     likely = all(variants) and all(model["prefer"][:1] == ["wasm"] for model in models)

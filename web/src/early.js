@@ -13,8 +13,9 @@
   const begin = () => {
     new WebAssembly.Module(Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0)); // throws where support.js refuses
     // Without JSPI ONNX Runtime may live in a second worker; a backend that is asked for may need other files.
-    const guess = "Suspending" in WebAssembly && !new URLSearchParams(location.search).has("backend");
-    const parts = guess && early.ort ? [early.python, early.ort] : [early.python];
+    const jspi = "Suspending" in WebAssembly;
+    const guess = jspi && !new URLSearchParams(location.search).has("backend");
+    const parts = [early.python, (jspi && early.snapshot) || early.plain, ...(guess && early.ort ? [early.ort] : [])];
     const wasm = parts.flatMap((part) => part.wasm);
     const all = [...wasm, ...parts.flatMap((part) => part.files)];
     const worker = new Worker(url(early.worker), { type: "module", name: "onnxlet" });

@@ -53,7 +53,7 @@ function picture(app) {
  * @param {SiteApp} app
  */
 function firstVisit(site, app) {
-  const groups = new Set(["page", "python", "ort-wasm", `app:${app.name}`, ...app.packages.map((name) => `package:${name}`)]);
+  const groups = new Set(["page", "python", "python-snapshot", "ort-wasm", `app:${app.name}`, ...app.packages.map((name) => `package:${name}`)]);
   let total = 0;
   for (const file of Object.values(site.files)) if (groups.has(file.group)) total += file.bytes;
   return total + modelBytes(site, app);

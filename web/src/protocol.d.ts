@@ -494,7 +494,10 @@ export interface EarlyConfig {
   worker: string;
   /** Whether a .gz lies beside each file of WebAssembly. */
   gz: boolean;
+  /** What every start of Python needs; of the others, one. */
   python: EarlyPart;
+  plain: EarlyPart;
+  snapshot?: EarlyPart;
   /** ONNX Runtime Web and the models, where the build knows which ones most visitors need. */
   ort?: EarlyPart;
 }
