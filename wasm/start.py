@@ -15,6 +15,11 @@ TYPICAL = [
     *("encodings.cp437", "encodings.latin_1", "encodings.utf_8_sig"),
 ]
 
-for name in (*TYPICAL, "onnxlet.host", "onnxlet.late", "onnxlet.snapshot", "onnxlet.tasks"):
+CORE = ["onnxlet.host", "onnxlet.late", "onnxlet.snapshot", "onnxlet.media.codecs", "onnxlet.tensors"]
+
+for name in (*TYPICAL, *CORE):
     importlib.import_module(name)
-del name
+for package in map(importlib.import_module, ("onnxlet", "onnxlet.tasks")):
+    for name in dir(package):
+        getattr(package, name)  # their modules are imported when a name is used
+del name, package
