@@ -31,7 +31,7 @@ POLICY = (
 TYPES = {".js": "text/javascript", ".wasm": "application/wasm", ".json": "application/json", ".svg": "image/svg+xml"}
 BLANK = b"<!doctype html><link rel=icon href=data:,><title>blank</title>"
 TEXT = (".js", ".json", ".css", ".html")
-BINARY = (".wasm", ".pack", ".whl", ".zip", ".onnx", ".data", ".npy")
+BINARY = (".wasm", ".pack", ".heap", ".whl", ".zip", ".onnx", ".data", ".npy")
 HTML = b"<!doctype html><title>Not here</title><p>A page that a host sends instead of a file."
 SLOW_BYTES_PER_S = 4_000_000
 HELD_S = 120  # and no longer, whatever becomes of the test

@@ -19,7 +19,7 @@ from tests.browser.server import Host, serving
 from tests.browser.visitor import LOAD_MS
 
 PAGES = Path(__file__).parent / "embedding"
-RUNTIME = (".wasm", ".pack", ".zip", ".whl", ".onnx", ".min.js", "worker.js", "site.json")
+RUNTIME = (".wasm", ".pack", ".heap", ".zip", ".whl", ".onnx", ".min.js", "worker.js", "site.json")
 
 
 @contextmanager
