@@ -15,7 +15,11 @@ TYPICAL = [
     *("encodings.cp437", "encodings.latin_1", "encodings.utf_8_sig"),
 ]
 
-CORE = ["onnxlet.host", "onnxlet.late", "onnxlet.snapshot", "onnxlet.media.codecs", "onnxlet.tensors"]
+# Beside what these import: what a session and a call import in a page when they are first made.
+CORE = [
+    *("onnxlet.host", "onnxlet.late", "onnxlet.snapshot", "onnxlet.media.codecs", "onnxlet.tensors", "onnxlet.files"),
+    *("onnxlet.providers.partitioned", "onnxlet.providers.faults", "onnxlet.providers.stages", "onnxlet.partition"),
+]
 
 for name in (*TYPICAL, *CORE):
     importlib.import_module(name)
