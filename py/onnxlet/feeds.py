@@ -7,6 +7,7 @@ what was expected, what came and what to do. Providers get C-contiguous, aligned
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -114,7 +115,8 @@ def _convert(arg: NodeArg, value: Any) -> Value:
 
 def _as_array(arg: NodeArg, value: Any) -> tuple[Array, bool]:
     """The value as a plain array, and whether its dtype was chosen by somebody (not by numpy from Python numbers)."""
-    if isinstance(value, np.ma.MaskedArray):
+    masked = sys.modules.get("numpy.ma")  # who has not imported it has no such array, and `np.ma` would
+    if masked and isinstance(value, masked.MaskedArray):
         if np.ma.getmaskarray(value).any():
             count = int(np.ma.getmaskarray(value).sum())
             raise InvalidInput(

@@ -61,7 +61,7 @@ export class Late {
   now(digest) {
     if (this.#here) return "";
     try {
-      this.#put(this.paths.map((path) => [path, this.#fetchNow(path, digest)]));
+      this.#put(this.paths.map((path) => [path, this.#fetchTwice(path, digest)]));
       return "";
     } catch (error) {
       return String(/** @type {any} */ (error)?.message ?? error);
@@ -69,12 +69,27 @@ export class Late {
   }
 
   /**
+   * As Assets does: once more where it failed, past the HTTP cache.
    * @param {string} path
    * @param {(bytes: Uint8Array) => string} digest
    */
-  #fetchNow(path, digest) {
+  #fetchTwice(path, digest) {
+    const url = this.#assets.url(path);
+    try {
+      return this.#fetchNow(path, url, digest);
+    } catch {
+      return this.#fetchNow(path, `${url}?again`, digest);
+    }
+  }
+
+  /**
+   * @param {string} path
+   * @param {string} url
+   * @param {(bytes: Uint8Array) => string} digest
+   */
+  #fetchNow(path, url, digest) {
     const request = new XMLHttpRequest();
-    request.open("GET", this.#assets.url(path), false);
+    request.open("GET", url, false);
     request.responseType = "arraybuffer";
     request.send();
     if (request.status !== 200) throw new Error(`${path}: the host answered ${request.status}`);
