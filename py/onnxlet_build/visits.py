@@ -33,6 +33,9 @@ _PARTS = {
 }
 
 
+_PLAIN = "Python without its snapshot"  # comes later, for a start at which the snapshot does not fit
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """Files that are there for one thing.
@@ -106,6 +109,7 @@ class _Places:
     def __init__(self, site: Mapping[str, Any], app: Mapping[str, Any], folder: Path, page: Collection[str]) -> None:
         self.app = app
         self.page = page
+        self.snapshot = "snapshot" in site["python"]
         own = [site["models"][id] for id in app["models"].values()]
         backend = own[0]["prefer"][0] if own else "wasm"
         self.runtime = "ort-jspi" if backend == "webgpu" else "ort-wasm"
@@ -121,8 +125,12 @@ class _Places:
             return "Page" if path in self.page else "Rest of the page"
         if kind == "python":
             return self._python(Path(path).name)
+        if kind == "python-snapshot":
+            return "Memory snapshot"
+        if kind == "python-late":
+            return "Rest of Python's library"
         if kind == "package":
-            return self._package(name)
+            return self._package(name, Path(path).suffix)
         if kind.startswith("ort-"):
             return "ONNX Runtime" if kind == self.runtime else "ONNX Runtime, other builds"
         if kind in ("app", "direct"):
@@ -133,14 +141,15 @@ class _Places:
             return own if name in self.app["models"].values() else ""
         return "Panels" if kind == "panel" else group
 
-    @staticmethod
-    def _python(name: str) -> str:
-        return "Memory snapshot" if "snapshot" in name else "Standard library" if "stdlib" in name else "Python"
+    def _python(self, name: str) -> str:
+        if "stdlib" not in name:
+            return "Python"
+        return _PLAIN if self.snapshot else "Standard library"
 
-    def _package(self, name: str) -> str:
+    def _package(self, name: str, suffix: str) -> str:
         """Python's decoder of pictures comes after the first answer, unless the app imports it (app-files.js)."""
         if name in ("numpy", "onnxlet"):
-            return name
+            return _PLAIN if self.snapshot and suffix != ".wasm" else name
         if name not in self.app["packages"]:
             return ""
         return "Decoder of pictures" if name == "pillow" and not self.imports_pillow else "Packages"
