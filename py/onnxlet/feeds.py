@@ -7,7 +7,6 @@ what was expected, what came and what to do. Providers get C-contiguous, aligned
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from .dtypes import Array, DataType, Narrow, from_numpy, from_ort_type
 from .errors import InvalidInput
+from .masks import mask_of
 from .providers.base import Value
 from .source import NodeArg
 
@@ -115,10 +115,10 @@ def _convert(arg: NodeArg, value: Any) -> Value:
 
 def _as_array(arg: NodeArg, value: Any) -> tuple[Array, bool]:
     """The value as a plain array, and whether its dtype was chosen by somebody (not by numpy from Python numbers)."""
-    masked = sys.modules.get("numpy.ma")  # who has not imported it has no such array, and `np.ma` would
-    if masked and isinstance(value, masked.MaskedArray):
-        if np.ma.getmaskarray(value).any():
-            count = int(np.ma.getmaskarray(value).sum())
+    mask = mask_of(value)
+    if mask is not None:
+        if mask.any():
+            count = int(mask.sum())
             raise InvalidInput(
                 _mismatch(arg, f"a masked array with {count} masked of {value.size}")
                 + "; a model has no notion of missing values: fill them first, such as with .filled(0)"

@@ -133,10 +133,10 @@ def test_an_import_that_the_start_left_out_is_fetched_by_itself(visit, cases, ho
 def test_a_late_part_that_is_missing_is_named_and_the_app_goes_on(visit, cases):
     visitor = visit(cases, f"iso+404~{LATE}")
     assert "error" not in visitor.start("waiting")
-    said = prompt(visitor, "import xml.dom.minidom")
+    said = str(prompt(visitor, "import xml.dom.minidom"))  # the console itself comes late
     assert "ImportError" in said
     assert "the host answered 404" in said
-    assert "3" in prompt(visitor, "1 + 2")
+    assert increments(visitor)
 
 
 def test_an_app_that_imports_late_modules_has_them_as_it_starts(visit, cases, host):

@@ -38,6 +38,7 @@ export class Late {
 
   /** Fetch them now, once Python runs. @throws {AssetError} */
   load() {
+    if (this.#here) return Promise.resolve();
     this.#loading ??= this.#load();
     this.#loading.catch(() => (this.#loading = undefined)); // who asks later tries again
     return this.#loading;

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..dtypes import Array
 from ..errors import InvalidInput
+from ..masks import is_masked
 from ..media import codecs
 from ..media.resize import resize
 from ..media.source import Source, read
@@ -64,7 +65,7 @@ class Image:
                 (rounded to the nearest level), bool is black and white.
         Raises: InvalidInput: another shape, levels out of range, NaN.
         """
-        if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+        if is_masked(array):
             raise InvalidInput(
                 "Image.from_array: expected a level for every pixel, got masked ones; use .filled(level)"
             )

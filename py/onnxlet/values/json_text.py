@@ -14,6 +14,7 @@ import numpy as np
 
 from ..dtypes import Array
 from ..errors import InvalidInput
+from ..masks import is_masked, mask_of
 
 __all__ = ["Json", "to_text"]
 
@@ -87,7 +88,7 @@ def _plain(value: Any) -> Any:
     """Reduce containers to Mapping and list, and arrays to lists of numpy scalars or Python objects."""
     if isinstance(value, (enum.Enum, Json)):
         return _plain(value.value)
-    if value is np.ma.masked:  # an array by class
+    if is_masked(value) and value.ndim == 0:  # numpy.ma.masked is an array by class
         return None
     if isinstance(value, np.ndarray):
         return _array(value)
@@ -111,7 +112,7 @@ def _array(array: Array) -> Any:
         return _plain(array[()])
     if array.ndim > 1:
         return [array[i] for i in range(len(array))]
-    masked = np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None
+    masked = mask_of(array)
     return [None if masked is not None and masked[i] else array[i] for i in range(len(array))]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from ..dtypes import Narrow
 from ..errors import InvalidInput
 from ..form import Output
+from ..masks import is_masked
 from ..media.npy import write_npy
 from ..values import Audio, Boxes, Image, Labels, Mask, Spans, Table
 from ..values.json_text import to_text
@@ -170,7 +171,7 @@ def _json(value: Any, buffers: list[bytes]) -> Wire:
 
 
 def _tensor(value: Any, buffers: list[bytes]) -> Wire:
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+    if is_masked(value):
         raise InvalidInput("expected a tensor without masked elements; use .filled(value), or return Json of it")
     array = np.asarray(value.values if isinstance(value, Narrow) else value)
     dtype = value.data_type.name.lower() if isinstance(value, Narrow) else str(array.dtype)
