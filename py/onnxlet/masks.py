@@ -1,4 +1,4 @@
-"""numpy's masked arrays, without importing them: who has not imported `numpy.ma` has none, and the page fetches it late."""
+"""Masked arrays, without importing them: who has not imported `numpy.ma` has none, and a page has that module late."""
 
 import sys
 from typing import Any
