@@ -48,6 +48,7 @@ def site(prefer: str = "wasm") -> dict[str, Any]:
         {"parts": ["assets/m.int8.onnx"], "backends": ["wasm"]},
     ]
     return {
+        "python": {},
         "files": {path: {"group": group} for path, group in FILES.items()},
         "models": {
             "m": {"variants": variants, "prefer": [prefer], "choice": {"wasm": 1, "webgpu": 0}},
@@ -100,6 +101,14 @@ def test_every_file_of_an_app_has_its_place(tmp_path: Path) -> None:
     }
     assert named(b, FIRST)["Packages"] == ["pkg/pillow.whl", "pkg/humanize.whl"], "it imports PIL itself"
     assert "Decoder of pictures" not in named(b, LATER)
+
+
+def test_with_a_snapshot_what_python_starts_from_otherwise_comes_later(tmp_path: Path) -> None:
+    a, _ = found(tmp_path, {**site(), "python": {"snapshot": {}}})
+    first, later = named(a, FIRST), named(a, LATER)
+    assert not {"Standard library", "numpy", "onnxlet"} & first.keys()
+    plain = ["py/python_stdlib.zip", "pkg/numpy.pack", "pkg/onnxlet.pack"]
+    assert later["Python without its snapshot"] == plain
 
 
 def test_a_model_that_is_best_on_a_gpu_brings_that_build_and_that_file(tmp_path: Path) -> None:
