@@ -89,7 +89,6 @@ class Host:
     compress: bool = False
     squeeze: Callable[[bytes], bytes] = _squeezed
     line: Line | None = None
-    worker_prelude: str = ""  # runs in a site's workers before their own code
     down: bool = False
     gate: threading.Event = field(default_factory=threading.Event)  # what is "held" comes once it is set
     _lock: threading.Lock = field(default_factory=threading.Lock)
