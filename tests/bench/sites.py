@@ -129,7 +129,8 @@ class Sites:
         shutil.copytree(site, out, copy_function=os.link)
         text = json.dumps(manifest).encode()
         for path, body in {**changed, **{path.name: text for path in out.glob("site*.json")}}.items():
-            (out / path).unlink()  # the original keeps its own
+            for name in (path, f"{path}.br", f"{path}.gz"):
+                (out / name).unlink(missing_ok=True)  # the original keeps its own
             (out / path).write_bytes(body)
         return out
 
@@ -216,8 +217,9 @@ def model_file(model: dict[str, Any]) -> str:
 
 
 def compress(host: Host) -> None:
-    """Have a host send its sites in brotli at its best, made beforehand; the user's cache keeps what is made."""
+    """Have a host send its sites in brotli at its best: as builds have it, else made now and kept for the next run."""
     host.squeeze = _squeezed
+    host.ready_made = True
     host.compress = True
     with ThreadPoolExecutor() as pool:  # brotli lets other threads run
         list(pool.map(lambda path: host.small(path, path.read_bytes()), _visited(host)))
@@ -237,7 +239,11 @@ def _visited(host: Host) -> Iterator[Path]:
         listed = json.loads(manifest.read_bytes())["files"] if manifest.exists() else {}
         for path in site.rglob("*"):
             group = listed.get(path.relative_to(site).as_posix(), {}).get("group", "")
-            if path.is_file() and not group.startswith(("ort-jspi", "ort-webgpu", "panel:")):
+            if (
+                path.is_file()
+                and path.suffix not in (".br", ".gz")
+                and not group.startswith(("ort-jspi", "ort-webgpu", "panel:"))
+            ):
                 yield path
 
 

@@ -88,6 +88,7 @@ class Host:
     sent: list[Sent] = field(default_factory=list)
     compress: bool = False
     squeeze: Callable[[bytes], bytes] = _squeezed
+    ready_made: bool = False  # whether .br beside a file is what is sent for it when the host compresses
     line: Line | None = None
     down: bool = False
     gate: threading.Event = field(default_factory=threading.Event)  # what is "held" comes once it is set
@@ -133,7 +134,8 @@ class Host:
     def small(self, file: Path, body: bytes) -> bytes:
         """The body in brotli, made once a file."""
         if file not in self._small:
-            self._small[file] = self.squeeze(body)
+            made = file.with_name(f"{file.name}.br") if self.ready_made else None
+            self._small[file] = made.read_bytes() if made and made.is_file() else self.squeeze(body)
         return self._small[file]
 
 
