@@ -14,7 +14,7 @@ from tests.browser.server import BINARY
 Visiting = Callable[..., Visit]
 
 FAULTS = [
-    ("html~numpy.pack", "an HTML page instead"),
+    ("nojspi+html~numpy.pack", "an HTML page instead"),
     ("404~pyodide.asm.wasm", "the host answered 404"),
     ("flip~pyodide.asm.wasm", "other contents than site.json says"),
     ("short~ort-wasm-simd-threaded.wasm", r"got \d+ of \d+ bytes"),
@@ -83,7 +83,7 @@ def test_a_wrong_file_that_the_page_began_ends_with_its_name(visit: Visiting, de
 
 
 def test_what_breaks_off_once_heals(visit: Visiting, demo: Path):
-    once = "+".join(f"drop-once~{part}" for part in (".wasm", ".pack", ".onnx", "python_stdlib", "pyodide.asm.js"))
+    once = "+".join(f"drop-once~{part}" for part in (".wasm", ".heap", ".onnx", "pyodide.asm.js"))
     visitor = visit(demo, f"plain+{once}")
     assert re.fullmatch(r"\d", classified(visitor.open("digits.html")))
 
