@@ -1,10 +1,13 @@
 """Static hosts as they are: wrong MIME types, cut downloads, sub-paths, policies (rows H01, H04, H07, H08)."""
 
+import io
 import json
 import re
 from collections import Counter
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from onnxlet_build.paths import WEB
 from tests.browser.driver import increments
@@ -131,3 +134,18 @@ def test_stopping_ends_a_run_that_never_ends(visit, cases):
     assert ready["backend"]
     assert visitor.page.evaluate("endless")["error"]["type"] == "Stopped"
     assert "error" not in visitor.call("paths")
+
+
+def test_a_png_waits_for_no_decoder_and_another_picture_is_told_what_is_missing(visit, cases):
+    visitor = visit(cases, "iso+404~pillow")
+    assert "error" not in visitor.start("cases")
+    stream = io.BytesIO()
+    pixels = np.arange(5 * 7 * 3, dtype=np.uint8).reshape(5, 7, 3)
+    Image.fromarray(pixels).save(stream, "PNG")
+    given = {"kind": "image", "buffer": 0, "name": "a.png", "type": "image/png"}
+    answer = visitor.call("size", given, buffers=[stream.getvalue()])
+    assert '"size": [7, 5]' in re.sub(r"\s+", " ", answer["outputs"][0]["text"]).replace("[ ", "[").replace(" ]", "]")
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, "JPEG")
+    answer = visitor.call("size", given, buffers=[stream.getvalue()])
+    assert "pillow" in answer["error"]["message"].lower()

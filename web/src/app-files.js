@@ -15,6 +15,9 @@ export class AppFiles {
   /** @type {Promise<void> | undefined} */
   #pictures;
 
+  /** Whether Python can decode pictures by now. */
+  decodes = false;
+
   /**
    * The downloads begin here.
    * @param {SiteApp} app
@@ -42,7 +45,7 @@ export class AppFiles {
   pictures() {
     const names = this.#app.packages.filter((name) => this.#onlyForPictures(name));
     this.#pictures ??= names.length ? this.#python.load(names) : Promise.resolve();
-    this.#pictures.catch(() => (this.#pictures = undefined)); // a later call tries again
+    this.#pictures.then(() => (this.decodes = true), () => (this.#pictures = undefined)); // a later call tries again
     return this.#pictures;
   }
 

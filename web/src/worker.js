@@ -14,6 +14,7 @@ import { createBridge } from "./bridge.js";
 import { gather } from "./gather.js";
 import { kept } from "./keep.js";
 import { mark, marks } from "./marks.js";
+import { readPng } from "./pictures.js";
 import { APP, Python } from "./pyodide-boot.js";
 import { handed } from "./handed.js";
 import { fetchThrough } from "./seam.js";
@@ -175,8 +176,10 @@ class Seat {
     if (!this.#session) return failure(new Error("call() came before start()"));
     const { files, bridge, host } = this.#session;
     try {
-      if (inputs.some(mayBePicture)) await files.pictures();
-      const [json, views] = await this.#turn(() => host.call(fn, JSON.stringify(inputs), buffers, this.#grown));
+      let given = { inputs, buffers };
+      if (inputs.some(mayBePicture) && !files.decodes) given = await readPng(inputs, buffers);
+      if (given.inputs.some(mayBePicture)) await files.pictures();
+      const [json, views] = await this.#turn(() => host.call(fn, JSON.stringify(given.inputs), given.buffers, this.#grown));
       const { error, ...answer } = JSON.parse(json);
       const broken = bridge.backend === "webgpu" && bridge.describe("webgpu").broken ? { broken: /** @type {const} */ ("webgpu") } : {};
       if (error) return { error, ...broken };

@@ -77,7 +77,10 @@ def _image(param: Param, wire: Wire, buffers: Buffers) -> Image:
         raise InvalidInput(
             f"expected {width} x {height} x 4 = {width * height * 4} bytes of RGBA with pixels, got {len(data)}"
         )
-    return param.type(np.frombuffer(data, np.uint8).reshape(height, width, 4))
+    image: Image = param.type(np.frombuffer(data, np.uint8).reshape(height, width, 4))
+    if "file" in wire:
+        image.source, image.name = _bytes({"buffer": wire["file"]}, buffers), _name(wire)
+    return image
 
 
 def _drawing(param: Param, wire: Wire, buffers: Buffers) -> Image:
