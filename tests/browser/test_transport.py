@@ -131,7 +131,8 @@ def test_whatever_is_wrong_with_a_gz_the_file_itself_counts(blank, host, conditi
     with host.watched() as asked:
         first, _, second = blank(blank.path, conditions)
     assert (first, second) == (right, right)
-    assert [name.removeprefix("pyodide.asm.") for name in names(asked)] == asked_for
+    mine = [name.removeprefix("pyodide.asm.") for name in names(asked) if name.startswith("pyodide.asm.")]
+    assert mine == asked_for
 
 
 def test_where_both_are_wrong_the_file_is_named(blank):
