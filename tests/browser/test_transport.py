@@ -195,4 +195,5 @@ def test_the_service_worker_takes_a_gz_too_for_what_it_lacks(visit, gzipped, hos
         "(path) => caches.match(path).then((kept) => kept.arrayBuffer()).then((b) => b.byteLength)", path
     )
     assert kept == size
-    assert [name.removeprefix("pyodide.asm.") for name in names(asked)] == asked_for
+    mine = [name.removeprefix("pyodide.asm.") for name in names(asked) if name.startswith("pyodide.asm.")]
+    assert mine == asked_for
