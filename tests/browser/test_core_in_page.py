@@ -12,6 +12,7 @@ from tests.browser.harness import PagePython, open_python
 ROOT = Path(__file__).parents[2]
 # What a test file needs and a page does not have: the oracles that the core is compared with in CPython.
 ONLY_IN_CPYTHON = {
+    "subprocess": "a page starts no other Python",
     "onnx": "its wheel for the page needs ml_dtypes, which has none",
     "onnxruntime": "native; in the page this name is the core itself",
     "hypothesis": "generates thousands of cases: too slow in WebAssembly",
