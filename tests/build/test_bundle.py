@@ -10,17 +10,22 @@ from onnxlet.errors import BuildError
 from onnxlet_build import paths
 from onnxlet_build.bundle import ENTRIES, Bundle, bundle
 from onnxlet_build.progress import Reporter
+from tests.fetching import skip_outside_ci
 
 IMPORT = re.compile(r'(?:import|export)(?:[^"\';]*?from)?\s*"(\./[^"]+|\.\./[^"]+)"')
 
 
 @pytest.fixture(scope="module")
 def made() -> Bundle:
-    if shutil.which("node") is None or paths.find_node_module("esbuild") is None:
-        pytest.skip("needs Node and esbuild")
+    _needs_esbuild()
     made = bundle(_modules(), Reporter())
     assert made
     return made
+
+
+def _needs_esbuild() -> None:
+    if shutil.which("node") is None or paths.find_node_module("esbuild") is None:
+        skip_outside_ci("needs Node and esbuild")
 
 
 def _modules() -> dict[str, Path]:
@@ -62,8 +67,7 @@ def test_only_files_of_the_top_folder_ask_where_they_lie(made: Bundle) -> None:
 
 def test_a_module_that_cannot_be_joined_is_named(tmp_path: Path) -> None:
     (tmp_path / "page.js").write_text('import "./missing.js";\n')
-    if shutil.which("node") is None or paths.find_node_module("esbuild") is None:
-        pytest.skip("needs Node and esbuild")
+    _needs_esbuild()
     with pytest.raises(BuildError, match=r"missing\.js"):
         bundle({"page.js": tmp_path / "page.js"}, Reporter())
 
