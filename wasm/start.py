@@ -8,9 +8,9 @@ import importlib
 
 # What apps import, and Pillow's readers of PNG, JPEG and WebP; each costs a visitor a few kilobytes.
 TYPICAL = [
-    *("array", "base64", "collections.abc", "csv", "dataclasses", "datetime", "enum", "functools", "hashlib", "heapq"),
-    *("io", "itertools", "json", "math", "operator", "pathlib", "random", "re", "string", "struct", "tempfile"),
-    *("textwrap", "time", "typing", "unicodedata", "warnings"),
+    *("array", "base64", "collections.abc", "csv", "dataclasses", "datetime", "enum", "fractions", "functools"),
+    *("hashlib", "heapq", "io", "itertools", "json", "math", "operator", "pathlib", "random", "re", "string", "struct"),
+    *("tempfile", "textwrap", "time", "typing", "unicodedata", "warnings"),
     "importlib.metadata",  # importlib.invalidate_caches() imports it
     *("encodings.cp437", "encodings.latin_1", "encodings.utf_8_sig"),
 ]
